@@ -48,10 +48,16 @@ def frame(key, number, kind, offset=0, payload=b"", length=None):
     return head + payload + hmac_of(key, head + payload)[:CODE]
 
 
-def end(s):
-    """Closes a socket, also if another thread waits for it."""
+def stop(s):
+    """Ends the connection of a socket, or a listener, which the thread that uses it then closes: if another thread
+    closed it, that thread could continue with the next socket, which gets the same descriptor."""
     with contextlib.suppress(OSError):
         s.shutdown(socket.SHUT_RDWR)
+
+
+def end(s):
+    """Ends the connection of a socket that no other thread uses, and closes it."""
+    stop(s)
     s.close()
 
 
@@ -284,13 +290,15 @@ class Receiver:
 
     def away(self):
         """Ends the connection; until back() new ones are refused."""
-        end(self.listener)
+        stop(self.listener)
         self.drop()
+        self.threads[0].join(TIMEOUT)
+        self.drop()  # a connection that was accepted meanwhile
 
     def drop(self):
         """Ends the connection."""
         if self.socket:
-            end(self.socket)
+            stop(self.socket)
 
     def forget(self, id):
         """Loses the file at the next OPEN."""
@@ -313,11 +321,12 @@ class Receiver:
             try:
                 s, _ = listener.accept()
             except OSError:
+                listener.close()
                 return
             self.connections += 1
             before, self.socket = self.socket, s
             if before:
-                end(before)
+                stop(before)
                 self.threads[-1].join(TIMEOUT)
             t = threading.Thread(target=self.connection, args=(s,), daemon=True)
             self.threads.append(t)
@@ -472,17 +481,18 @@ class Proxy:
         """Accepts connections, after refuse() at the same port."""
         self.listener = socket.create_server(("127.0.0.1", self.port))
         self.port = self.listener.getsockname()[1]
-        self.thread(self.accept, self.listener)
+        self.accepting = self.thread(self.accept, self.listener)
 
     def refuse(self):
         """Refuses new connections; existing ones continue."""
-        end(self.listener)
+        stop(self.listener)
+        self.accepting.join(TIMEOUT)
 
     def drop(self):
         """Cuts all connections at both sides."""
         for a, b in self.pairs:
-            end(a)
-            end(b)
+            stop(a)
+            stop(b)
         self.pairs = []
 
     def end(self):
@@ -496,12 +506,14 @@ class Proxy:
         t = threading.Thread(target=what, args=args, daemon=True)
         self.threads.append(t)
         t.start()
+        return t
 
     def accept(self, listener):
         while True:
             try:
                 a, _ = listener.accept()
             except OSError:
+                listener.close()
                 return
             cut = self.cuts.pop(0) if self.cuts else None
             flip = self.flips.pop(0) if self.flips else None
@@ -515,8 +527,14 @@ class Proxy:
             for s in (a, b):
                 s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.pairs.append((a, b))
-            self.thread(self.relay, a, b, cut, flip)
-            self.thread(self.relay, b, a)
+            self.thread(self.connection, a, b, cut, flip)
+
+    def connection(self, a, b, cut, flip):
+        back = self.thread(self.relay, b, a)
+        self.relay(a, b, cut, flip)
+        back.join(TIMEOUT)
+        end(a)
+        end(b)
 
     def relay(self, source, sink, cut=None, flip=None):
         n = 0
@@ -537,5 +555,5 @@ class Proxy:
         except OSError:
             pass
         finally:
-            end(source)
-            end(sink)
+            stop(source)
+            stop(sink)
