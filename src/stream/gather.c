@@ -70,7 +70,7 @@ static void end(struct gather *g, struct client *c, const char *why)
 	c->gone = true;
 }
 
-/* Sends what is in the buffer, then closes; frames that arrive are ignored. */
+/* The connection is closed when its output buffer is empty; frames that arrive are ignored. */
 static void finish(struct client *c)
 {
 	if (c->file)

@@ -459,7 +459,7 @@ class Resume(Gathered):
 
 class Proof(Gathered):
     def test_wrong_token(self):
-        """a sender with another token gets neither the receiver's proof nor a file, and stderr says so; others go on"""
+        """a sender with another token gets neither the receiver's proof nor a file, and stderr says so; other senders continue"""
         g = self.gather()
         other = self.sender(name="other")
         other.open()
@@ -763,7 +763,7 @@ class FullDisk(Gathered):
         raise AssertionError("the recording is complete on a full disk")
 
     def test_full(self):
-        """a full disk: FAIL with a text, other senders go on, and the recording continues when there is room"""
+        """a full disk: FAIL with a text, other senders continue, and the recording continues when there is room"""
         # The disk is mounted in a namespace of gather's own, which ends with it.
         disk = self.folder = self.path("disk")
         os.mkdir(disk)
@@ -790,7 +790,7 @@ class FullDisk(Gathered):
         g.end()
 
     def test_folder_gone(self):
-        """the folder is removed: FAIL, or it is made again, and gather goes on"""
+        """the folder is removed: FAIL, or it is made again, and gather continues"""
         g = self.gather()
         self.sender(name="first").deliver(b"x")
         shutil.rmtree(self.folder)

@@ -80,6 +80,11 @@ class Stream(s.Counted):
             self.wait_recording(p, rec)
         return rec
 
+    def sending(self, *options):
+        """Starts a receiver, a program, and memprof, which records the one and sends all events to the other."""
+        r, p = self.receiver(), self.program()
+        return r, p, self.attach(p, r.port, "--history", "--lossless", *options)
+
     def wait_recording(self, p, rec):
         def recording():
             self.assertIsNone(rec.poll(), self.said())
@@ -178,9 +183,7 @@ class Exact(Stream):
 
     def test_cut_at_each_step(self):
         """the connection breaks while it is made, among frames, and before the receiver's last answer: the same"""
-        r = self.receiver()
-        p = self.program()
-        rec = self.attach(p, r.port, "--history", "--lossless")
+        r, p, rec = self.sending()
         for where in ("accept", "hello", "proof", peer.OPEN):
             r.close_at = where
             r.drop()
@@ -391,7 +394,7 @@ class Refused(Stream):
         return r.stderr
 
     def test_no_receiver(self):
-        """nobody listens there: status 14"""
+        """no receiver listens at the port: status 14"""
         r = self.receiver()
         r.away()
         self.fails(self.program(), r.port, pattern=f"127.0.0.1.*{r.port}|refused")
@@ -490,9 +493,7 @@ class Away(Stream):
     """Receivers that leave or refuse while memprof records."""
     def test_away_at_the_end(self):
         """the receiver is away when the recording ends: the process is restored while memprof still tries; then all arrives"""
-        r = self.receiver()
-        p = self.program()
-        rec = self.attach(p, r.port, "--history", "--lossless", "--deliver-within", "5m")
+        r, p, rec = self.sending("--deliver-within", "5m")
         truth = round_of(p)
         r.away()
         self.memprof("detach", "-p", p.pid)
@@ -505,9 +506,7 @@ class Away(Stream):
 
     def test_never_back(self):
         """the receiver does not come back: status 14 with the number of bytes that it does not have, and what it has can be read"""
-        r = self.receiver()
-        p = self.program()
-        rec = self.attach(p, r.port, "--history", "--lossless", "--deliver-within", "1s")
+        r, p, rec = self.sending("--deliver-within", "1s")
         round_of(p)
         self.memprof("flush", "-p", p.pid)
         r.away()
@@ -521,9 +520,7 @@ class Away(Stream):
 
     def test_ctrl_c(self):
         """Ctrl-C while the receiver is away: the process is restored while memprof still tries; then all arrives"""
-        r = self.receiver()
-        p = self.program()
-        rec = self.attach(p, r.port, "--history", "--lossless", "--deliver-within", "5m")
+        r, p, rec = self.sending("--deliver-within", "5m")
         truth = round_of(p)
         r.away()
         rec.send_signal(signal.SIGINT)
@@ -535,9 +532,7 @@ class Away(Stream):
 
     def test_lost_file(self):
         """the receiver has lost the file: memprof ends with an error, the process is restored"""
-        r = self.receiver()
-        p = self.program()
-        rec = self.attach(p, r.port, "--history", "--lossless")
+        r, p, rec = self.sending()
         self.memprof("flush", "-p", p.pid)
         id, = r.files
         self.assertGreater(r.acknowledged[id], 0)
@@ -551,9 +546,7 @@ class Away(Stream):
 
     def test_fail(self):
         """FAIL is shown, without its control characters, and tried again until the receiver takes the bytes"""
-        r = self.receiver()
-        p = self.program()
-        rec = self.attach(p, r.port, "--history", "--lossless")
+        r, p, rec = self.sending()
         r.fail = "the disk \x1b[31mis\nfull"
         truth = round_of(p)
         t.wait_for(lambda: r.failed >= 2)
@@ -567,9 +560,7 @@ class Away(Stream):
 
     def test_fail_at_the_end(self):
         """FAIL in answer to END: the process is restored, and memprof tries again"""
-        r = self.receiver()
-        p = self.program()
-        rec = self.attach(p, r.port, "--history", "--lossless", "--deliver-within", "5m")
+        r, p, rec = self.sending("--deliver-within", "5m")
         truth = round_of(p)
         self.memprof("flush", "-p", p.pid)
         r.fail = "no room"
@@ -619,9 +610,7 @@ class Away(Stream):
 class Ends(Stream):
     def test_flush(self):
         """flush returns when the receiver has acknowledged, and not before"""
-        r = self.receiver()
-        p = self.program()
-        rec = self.attach(p, r.port, "--history", "--lossless")
+        r, p, rec = self.sending()
         r.acks, had = False, len(r.only())
         truth = round_of(p)
         flush = self.start(t.MEMPROF, "flush", "-p", str(p.pid))
@@ -638,9 +627,7 @@ class Ends(Stream):
 
     def test_flush_away(self):
         """flush while the receiver is away ends: when it is back, or with an error; the recording is complete in the end"""
-        r = self.receiver()
-        p = self.program()
-        rec = self.attach(p, r.port, "--history", "--lossless")
+        r, p, rec = self.sending()
         r.away()
         truth = round_of(p)
         flush = self.start(t.MEMPROF, "flush", "-p", str(p.pid), stderr=subprocess.DEVNULL)
@@ -685,9 +672,7 @@ class Ends(Stream):
 
     def test_exit_while_away(self):
         """the process ends while the receiver is away: all arrives when it is back"""
-        r = self.receiver()
-        p = self.program()
-        rec = self.attach(p, r.port, "--history", "--lossless", "--deliver-within", "5m")
+        r, p, rec = self.sending("--deliver-within", "5m")
         truth = round_of(p)
         r.away()
         p.communicate("end\n", timeout=120)
@@ -820,7 +805,7 @@ with contextlib.suppress(ConnectionError):
 """], check=True, timeout=150)
 
     def test_found(self):
-        """--announce waits without touching the process until gather --find hears of it; the recording is exact"""
+        """--announce waits without touching the process until gather --find receives an announcement and connects; the recording is exact"""
         p = self.program()
         rec = self.announce(p, "-o", "r.memprof")
         self.heard()
