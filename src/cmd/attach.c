@@ -10,6 +10,7 @@
 #include "cmd/notices.h"
 #include "cmd/options.h"
 #include "cmd/process.h"
+#include "cmd/signals.h"
 #include "record/carry.h"
 
 static const char help[] =
@@ -87,6 +88,7 @@ int cmd_attach(int argc, char **argv)
 	if (status)
 		return status;
 	o.notices = notices_printed(background);
+	o.orders = orders_by_signal();
 	o.steps = debug_steps;
 	if (background && o.via_kernel)
 		return usage_error("attach: --background cannot be used with --via=kernel: the "

@@ -132,7 +132,7 @@ int gathering_run(struct gathering *g)
 
 	open_files_raise();	  /* a recording needs two while it grows */
 	signal(SIGXFSZ, SIG_IGN); /* then RLIMIT_FSIZE is an error like a full disk */
-	g->config.stop = ending_signals();
+	g->config.stop = ending_signals(0);
 	return gather_run(&g->config, &err) ? complain(&err) : MP_EXIT_OK;
 }
 

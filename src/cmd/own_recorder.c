@@ -17,6 +17,7 @@
 #include "cmd/cmd.h"
 #include "cmd/notices.h"
 #include "cmd/options.h"
+#include "cmd/signals.h"
 #include "control/requests.h"
 #include "lib/printable.h"
 #include "record/carry.h"
@@ -155,6 +156,7 @@ static int begin(const char *command, pid_t pid, const char *output, struct own_
 				      .quiet = true,
 				      .carry_budget = CARRY_BUDGET,
 				      .notices = notices_printed(false),
+				      .orders = orders_by_signal(),
 				      .steps = debug_steps};
 	char pattern[2 * sizeof(r->dir)];
 	struct mp_err err = {0};

@@ -4,6 +4,7 @@
 #include "cmd/cmd.h"
 #include "cmd/notices.h"
 #include "cmd/options.h"
+#include "cmd/signals.h"
 #include "control/follow.h"
 #include "control/recording.h"
 #include "record/carry.h"
@@ -22,6 +23,7 @@ int cmd_run(int argc, char **argv)
 	struct recording_options o = {.carry_budget = CARRY_BUDGET,
 				      .replace_at_exec = true,
 				      .notices = notices_printed(false),
+				      .orders = orders_by_signal(),
 				      .steps = debug_steps};
 	int c, status;
 

@@ -10,7 +10,8 @@
 
 struct debuginfod; /* unwind/debuginfod.h */
 struct notices;
-struct steps; /* attach/steps.h */
+struct recording_orders; /* control/orders.h */
+struct steps;		 /* attach/steps.h */
 
 struct recording_options {
 	const char *path;	  /* a pattern for output_name(); NULL: memprof-PID.memprof */
@@ -49,8 +50,9 @@ struct recording_options {
 	bool follow_fork, follow_exec; /* each program has a recording of its own */
 	bool replace_at_exec; /* the program that the process executes is recorded instead, into
 				 the same file; without follow_exec and rotate */
-	const struct notices *notices; /* receives the reports; must be set */
-	struct steps *(*steps)(void);  /* makes the steps of struct target (--debug); NULL: none */
+	const struct notices *notices;	       /* receives the reports; must be set */
+	const struct recording_orders *orders; /* must be set */
+	struct steps *(*steps)(void); /* makes the steps of struct target (--debug); NULL: none */
 	/* control/follow.c sets these for each recorder that it starts. */
 	uint32_t count; /* number of recordings before this one */
 	bool again;	/* the process has been recorded before */

@@ -2,11 +2,9 @@
 #include "control/recording.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "control/cache_dir.h"
@@ -17,6 +15,7 @@
 #include "control/jit.h"
 #include "control/news.h"
 #include "control/notices.h"
+#include "control/orders.h"
 #include "control/output_name.h"
 #include "control/pieces.h"
 #include "control/serve.h"
@@ -66,21 +65,6 @@ static bool next_module(void *ctx, struct mp_module *m)
 	}
 	pthread_mutex_unlock(&rec->lock);
 	return found;
-}
-
-static int block_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* then RLIMIT_FSIZE is an error like a full disk */
-	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
 static void fill_info(struct target *t, struct mp_info *info, char *exe, size_t exe_size,
@@ -277,17 +261,23 @@ static int record(struct recording *rec, const struct recording_options *o, cons
 		  bool launched)
 {
 	enum mp_end_reason reason = MP_END_ERROR;
-	int status, failed, signals = block_signals();
+	const struct recording_orders *orders = o->orders;
+	int status, failed, fd = orders->open(orders->ctx);
 	struct mp_err err = {0};
 
-	failed = start(rec, o, path, launched, &err);
+	if (fd < 0)
+		failed =
+		    mp_fail(&err, MP_EXIT_FAILURE, fd, "cannot take orders: %s", strerror(-fd));
+	else
+		failed = start(rec, o, path, launched, &err);
 	if (!failed) {
 		report_begin(rec, o, path);
 		recording_tell(rec, o, 0);
-		reason = recording_watch(rec, o, signals);
+		reason = recording_watch(rec, o, fd);
 	}
 	status = recording_end(rec, o, reason, path, failed != 0);
-	close(signals);
+	if (fd >= 0)
+		orders->close(orders->ctx, fd);
 	if (failed)
 		target_ask_again(rec->t, failed, &err);
 	return failed ? recording_failed(o, &err) : status;

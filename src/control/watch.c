@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 #include "control/delivery.h"
 #include "control/news.h"
 #include "control/notices.h"
+#include "control/orders.h"
 #include "control/pieces.h"
 #include "inject/find.h"
 #include "lib/printable.h"
@@ -95,13 +95,14 @@ static void install(struct recording *rec)
 		       printable(err.what));
 }
 
-/* SIGUSR1 pauses and resumes the recording.  Return: true for a signal that ends it. */
-static bool ended_by_signal(struct recording *rec, int signals)
+/* Return: true for the order to end the recording. */
+static bool takes_order(struct recording *rec, int fd)
 {
-	struct signalfd_siginfo si;
+	const struct recording_orders *orders = rec->o->orders;
+	enum recording_order order = orders->take(orders->ctx, fd);
 
-	if (read(signals, &si, sizeof(si)) != (ssize_t)sizeof(si) || si.ssi_signo != SIGUSR1)
-		return true;
+	if (order != ORDER_PAUSE_OR_RESUME)
+		return order == ORDER_END;
 	recorder_pause(rec->r, !recorder_is_paused(rec->r));
 	notice(rec->o->notices, "recording %s", recorder_is_paused(rec->r) ? "paused" : "resumed");
 	return false;
@@ -130,14 +131,14 @@ static void report_progress(const struct recording *rec)
 }
 
 static enum mp_end_reason watch(struct recording *rec, const struct recording_options *o,
-				int signals)
+				int orders)
 {
 	uint64_t start = mono_ns(), last_line = start, last_maps = start;
 	int tick = o->follow_exec || o->replace_at_exec ? EXEC_TICK_MS : TICK_MS;
 	bool stall_told = false;
 
 	for (;;) {
-		struct pollfd p[2] = {{.fd = signals, .events = POLLIN},
+		struct pollfd p[2] = {{.fd = orders, .events = POLLIN},
 				      {.fd = rec->t->pidfd, .events = POLLIN}};
 		struct sideband_news news = {0};
 		uint32_t wanted;
@@ -147,7 +148,7 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 		target_release_late(rec->t);
 		now = mono_ns();
 		wanted = __atomic_load_n(&rec->s.block->detach_requested, __ATOMIC_ACQUIRE);
-		if ((p[0].revents && ended_by_signal(rec, signals)) || wanted)
+		if ((p[0].revents && takes_order(rec, orders)) || wanted)
 			return wanted == SS_DETACH_KEEP && !rec->s.observes ? MP_END_KEPT
 									    : MP_END_DETACHED;
 		if (rec->sideband)
@@ -185,9 +186,9 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 }
 
 enum mp_end_reason recording_watch(struct recording *rec, const struct recording_options *o,
-				   int signals)
+				   int orders)
 {
-	enum mp_end_reason reason = watch(rec, o, signals);
+	enum mp_end_reason reason = watch(rec, o, orders);
 
 	if (!o->quiet)
 		o->notices->progress_over(o->notices->ctx);

@@ -8,9 +8,9 @@
 #include "formats/file.h"
 
 /* Waits for the end of the recording.  Every second, reports the progress, and hooks libraries that
- * were loaded since.  @signals: a signalfd.  Return: why the recording ended. */
+ * were loaded since.  @orders: as recording_orders.open() returned it.  Return: why the recording ended. */
 enum mp_end_reason recording_watch(struct recording *rec, const struct recording_options *o,
-				   int signals);
+				   int orders);
 
 /* Reads the target's mappings again, and sets install_wanted if new ones are to be hooked.  Return:
  * false if they cannot be read. */

@@ -14,7 +14,7 @@ static bool is_ignored(int signal)
 	return !sigaction(signal, NULL, &was) && was.sa_handler == SIG_IGN;
 }
 
-int ending_signals(void)
+int ending_signals(int other)
 {
 	sigset_t set;
 	int fd;
@@ -24,6 +24,8 @@ int ending_signals(void)
 	sigaddset(&set, SIGTERM);
 	if (!is_ignored(SIGHUP))
 		sigaddset(&set, SIGHUP);
+	if (other)
+		sigaddset(&set, other);
 	signal(SIGPIPE, SIG_IGN);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	fd = signalfd(-1, &set, SFD_CLOEXEC);

@@ -49,7 +49,7 @@ int server_run(struct server *s, void (*ready)(const struct server *s), struct m
 	int ret = loop_open(&loop);
 
 	open_files_raise(); /* of a connection: a socket and a pipe */
-	signals.fd = ret ? -1 : ending_signals();
+	signals.fd = ret ? -1 : ending_signals(0);
 	if (!ret)
 		ret = signals.fd < 0 ? signals.fd : loop_add(&loop, &signals, EPOLLIN);
 	if (ret) {
