@@ -8,6 +8,7 @@
 #include "export/terminal.h"
 #include "lib/hex.h"
 #include "lib/json_gen.h"
+#include "lib/open_files.h"
 #include "lib/printable.h"
 
 #define INDENT 26 /* columns before the text of a finding */
@@ -136,8 +137,10 @@ static int examine(pid_t pid, const char *output, bool json)
 {
 	struct mp_err err = {0};
 	struct doctor d;
-	int status, ret = doctor_examine(&d, pid, output, &err);
+	int status, ret;
 
+	open_files_raise();
+	ret = doctor_examine(&d, pid, output, &err);
 	if (ret)
 		return complain(&err);
 	status = d.status;

@@ -4,6 +4,7 @@
 #include "cmd/cmd.h"
 #include "control/descriptors.h"
 #include "lib/human.h"
+#include "lib/open_files.h"
 #include "lib/printable.h"
 #include "record/merge.h"
 
@@ -48,6 +49,7 @@ int cmd_merge(int argc, char **argv)
 		return usage_error("merge: which recordings?");
 	if (!output)
 		return usage_error("merge: give the file of the new recording with -o");
+	open_files_raise();
 	if (want_descriptors(argc - optind < 50 ? (uint32_t)(argc - optind) + 8 : 58, &err) ||
 	    recording_merge(argv + optind, (uint32_t)(argc - optind), output, &result, &err))
 		return complain(&err);

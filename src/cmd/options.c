@@ -8,6 +8,7 @@
 #include <string.h>
 #include "cmd/cmd.h"
 #include "cmd/parse.h"
+#include "control/agreement.h"
 #include "control/output_name.h"
 #include "formats/session.h"
 #include "record/recorder.h"
@@ -15,12 +16,9 @@
 #define MIN_RING     (64u << 10)
 #define MAX_RING     (64u << 20)
 #define MIN_PIECE    (64u << 10)
-#define CULL_MS	     1000 /* default of --cull */
 #define MIN_SEND     (256u << 10)
 #define MAX_SEND     (4ull << 30)
-#define SEND_BUFFER  (16u << 20) /* default of --send-buffer */
-#define DELIVER_MS   30000	 /* default of --deliver-within */
-#define MIN_OVERHEAD 1000	 /* millionths: 0.1% */
+#define MIN_OVERHEAD 1000 /* millionths: 0.1% */
 
 static int refuse(struct mp_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -225,122 +223,12 @@ int recording_environment(const char *command, struct recording_options *o)
 	return 0;
 }
 
-/* Rejects the option @bad, unless it is NULL.  @why: the rest of the message. */
-static int reject(const char *command, const char *bad, const char *why)
-{
-	return bad ? usage_error("%s: %s %s", command, bad, why) : 0;
-}
-
-/* Rejects options that concern an allocator. */
-static int page_faults_agree(const char *command, const struct recording_options *o)
-{
-	const char *bad = o->via_agent	       ? "--via=agent"
-			  : o->cull_ms	       ? "--cull"
-			  : o->sample_interval ? "--sample"
-			  : o->overhead_ppm    ? "--overhead"
-			  : o->zero	       ? "--zero"
-			  : o->free_stacks     ? "--free-stacks"
-					       : NULL;
-
-	return reject(command, bad,
-		      "cannot be used with --event=page-faults: it is about allocations");
-}
-
-/* Rejects options that decide themselves what is recorded. */
-static int budget_agrees(const char *command, const struct recording_options *o)
-{
-	const char *bad = o->sample_interval ? "--sample"
-			  : o->lossless	     ? "--lossless"
-			  : o->no_thinning   ? "--no-thinning"
-			  : o->zero	     ? "--zero"
-			  : o->free_stacks   ? "--free-stacks"
-					     : NULL;
-
-	return reject(command, bad,
-		      "and --overhead cannot be combined: --overhead decides how much is recorded");
-}
-
-/* Rejects options that concern events which --live-only does not keep. */
-static int live_only_agrees(const char *command, const struct recording_options *o)
-{
-	const char *bad = o->history	   ? "--history"
-			  : o->cull_ms	   ? "--cull"
-			  : o->rotate	   ? "--rotate"
-			  : o->keep	   ? "--keep"
-			  : o->free_stacks ? "--free-stacks"
-			  : o->page_faults ? "--event=page-faults"
-					   : NULL;
-
-	return reject(command, bad,
-		      "cannot be used with --live-only, which keeps no events: only what is live");
-}
-
-/* Return: 0, or the exit status after it printed an error. */
-static int delivery_agrees(const char *command, const struct recording_options *o)
-{
-	const char *bad = o->rotate ? "--rotate" : o->live_only ? "--live-only" : NULL;
-	bool sends = o->to || o->announce;
-
-	if (o->to && o->announce)
-		return usage_error("%s: --to and --announce cannot be combined", command);
-	if (sends && !o->token_file)
-		return usage_error("%s: --%s needs --token FILE: memprof gather --new-token FILE "
-				   "makes one",
-				   command, o->to ? "to" : "announce");
-	if (!sends && (o->token_file || o->send_buffer || o->deliver_ms))
-		return usage_error("%s: --token, --send-buffer and --deliver-within need --to or "
-				   "--announce",
-				   command);
-	return sends ? reject(command, bad,
-			      "cannot be used with --to and --announce, which send one file")
-		     : 0;
-}
-
 int recording_options_settle(const char *command, struct recording_options *o)
 {
-	if (delivery_agrees(command, o))
-		return MP_EXIT_USAGE;
-	o->send_buffer = o->send_buffer ? o->send_buffer : SEND_BUFFER;
-	o->deliver_ms = o->deliver_ms ? o->deliver_ms : DELIVER_MS;
-	if (o->live_only && live_only_agrees(command, o))
-		return MP_EXIT_USAGE;
-	if (o->keep && !o->rotate)
-		return usage_error("%s: --keep needs --rotate: it says how many of the pieces to "
-				   "keep",
-				   command);
-	if (o->page_faults && page_faults_agree(command, o))
-		return MP_EXIT_USAGE;
-	o->via_kernel |= o->page_faults;
-	if (o->via_kernel && o->lossless)
-		return usage_error(
-		    "%s: --lossless cannot be used with --via=kernel or --event=page-faults: the "
-		    "kernel does not make the process wait",
-		    command);
-	if (o->lossless && o->no_thinning)
-		return usage_error("%s: --lossless and --no-thinning cannot be combined: with "
-				   "--lossless no event is too many",
-				   command);
-	if (o->via_kernel && (o->sample_interval || o->overhead_ppm))
-		return usage_error("%s: %s cannot be used with --via=kernel: it needs the agent",
-				   command, o->sample_interval ? "--sample" : "--overhead");
-	if (o->overhead_ppm && budget_agrees(command, o))
-		return MP_EXIT_USAGE;
-	if (o->via_kernel && (o->follow_fork || o->follow_exec))
-		return usage_error("%s: --follow-fork and --follow-exec cannot be used with "
-				   "--via=kernel: they need the agent's hooks",
-				   command);
-	if ((o->zero || o->free_stacks) && (o->sample_interval || o->via_kernel))
-		return usage_error("%s: --zero and --free-stacks cannot be used with --sample or "
-				   "--via=kernel: they need every call to run through the agent",
-				   command);
-	if (o->cull_ms && o->sample_interval)
-		return usage_error("%s: --cull and --sample cannot be combined: --cull needs every "
-				   "block, --sample records few of them",
-				   command);
-	/* The stacks of frees belong to single blocks. */
-	if (!o->history && !o->sample_interval && !o->page_faults && !o->free_stacks &&
-	    !o->cull_ms && !o->live_only)
-		o->cull_ms = CULL_MS;
+	struct mp_err err = {0};
+
+	if (options_agree(o, &err))
+		return usage_error("%s: %s", command, err.what);
 	o->servers = servers_new(o->debuginfod);
 	return 0;
 }

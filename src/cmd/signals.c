@@ -5,10 +5,12 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include "lib/ending_signals.h"
+#include "lib/open_files.h"
 
 static int open_signals(void *unused)
 {
 	(void)unused;
+	open_files_raise();	  /* reading symbols opens the files of all modules */
 	signal(SIGXFSZ, SIG_IGN); /* then RLIMIT_FSIZE is an error like a full disk */
 	return ending_signals(SIGUSR1);
 }

@@ -3,12 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <stdbool.h>
 #include <unistd.h>
 #include "lib/human.h"
-
-#define MOST 4096u /* more than any run needs; reading symbols opens the files of all modules */
 
 /* Can @n more files be opened?  Every root file system has "/", but not each has /dev/null. */
 static bool are_left(uint32_t n)
@@ -25,12 +22,6 @@ static bool are_left(uint32_t n)
 
 int want_descriptors(uint32_t n, struct mp_err *err)
 {
-	struct rlimit r;
-
-	if (!getrlimit(RLIMIT_NOFILE, &r) && r.rlim_cur < MOST && r.rlim_cur < r.rlim_max) {
-		r.rlim_cur = r.rlim_max < MOST ? r.rlim_max : MOST;
-		setrlimit(RLIMIT_NOFILE, &r);
-	}
 	if (are_left(n))
 		return 0;
 	return mp_fail(err, MP_EXIT_NO_ROOM, -EMFILE,

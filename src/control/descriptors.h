@@ -6,9 +6,8 @@
 #include <stdint.h>
 #include "lib/err.h"
 
-/* Raises the limit of open files as far as permitted.  Return: 0, or -EMFILE with @err if fewer
- * than @n (at most 64) more files can be opened.  Refusing early is better than being unable to
- * detach. */
+/* Return: 0, or -EMFILE with @err if fewer than @n (at most 64) more files can be opened.  Refusing early is
+ * better than being unable to detach. */
 int want_descriptors(uint32_t n, struct mp_err *err);
 
 #endif

@@ -14,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 #include "attach/procfs.h"
-#include "lib/open_files.h"
 #include "record/kernel/tracefs.h"
 
 #define ALL_RINGS	  (512ull << 20)
@@ -158,7 +157,6 @@ int probes_open(pid_t pid, const struct arch *arch, uint64_t ring_bytes, struct 
 	p->arch = arch;
 	p->tracefs = -1;
 	p->counts_lost = true;
-	open_files_raise();
 	ret = open_cpus(p, ring_bytes ? ring_bytes : default_ring(sysconf(_SC_NPROCESSORS_CONF)));
 	if (ret == -EPERM && !ring_bytes) {
 		close_cpus(p);
