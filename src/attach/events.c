@@ -121,7 +121,7 @@ static void lose(struct target *t, struct thread *th)
 	struct proc_status st;
 
 	if (th->tid == t->pid || thread_find(t, t->pid) || proc_status_read(t->pid, 0, &st) ||
-	    st.state == 'Z' || st.tracer != getpid())
+	    st.state == 'Z' || st.tracer != gettid())
 		th->state = THREAD_GONE;
 	else
 		th->tid = t->pid;

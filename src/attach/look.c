@@ -96,7 +96,7 @@ static int look_once(struct target *t, pid_t pid, struct mp_err *err)
 			       st->name);
 	if (pid == getpid())
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "memprof cannot attach to itself");
-	if (st->tracer && st->tracer != getpid())
+	if (st->tracer && st->tracer != gettid())
 		return check_traced(t, t->status.tracer, err);
 	ret = check_machine(t, err);
 	if (!ret)

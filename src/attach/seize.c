@@ -2,6 +2,7 @@
 #include "attach/seize.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -28,20 +29,57 @@ static void on_time(int sig)
 		siglongjmp(give_up, 1);
 }
 
-/* Prepares the timer's signal, which must not be SIGALRM: that is sent to the process, so that another
- * thread could receive it. */
-static int prepare(timer_t *timer)
+/*
+ * The timer's signal.  It must not be SIGALRM, which is sent to the process, so that another thread could receive
+ * it; and must not be one that the program has a use for.  It is handled while threads wait.
+ */
+static struct {
+	pthread_mutex_t lock;
+	int number, users;
+	struct sigaction before;
+} patience_signal = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Return: 0, or -EAGAIN: the program has a use for all real-time signals. */
+static int take_signal(void)
 {
 	/* SA_NODEFER: the jump leaves the signal mask as it is. */
-	struct sigaction act = {.sa_handler = on_time, .sa_flags = SA_NODEFER | SA_RESTART};
-	struct sigevent to_this_thread = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN};
-	sigset_t set;
+	const struct sigaction act = {.sa_handler = on_time, .sa_flags = SA_NODEFER | SA_RESTART};
+
+	for (int n = SIGRTMIN; n <= SIGRTMAX; n++) {
+		if (sigaction(n, NULL, &patience_signal.before) ||
+		    patience_signal.before.sa_handler != SIG_DFL)
+			continue;
+		patience_signal.number = n;
+		return sigaction(n, &act, NULL) ? -errno : 0;
+	}
+	return -EAGAIN;
+}
+
+static int begin_to_wait(void)
+{
+	int ret;
+
+	pthread_mutex_lock(&patience_signal.lock);
+	ret = patience_signal.users ? 0 : take_signal();
+	patience_signal.users += !ret;
+	pthread_mutex_unlock(&patience_signal.lock);
+	return ret;
+}
+
+static void end_to_wait(void)
+{
+	pthread_mutex_lock(&patience_signal.lock);
+	if (!--patience_signal.users)
+		sigaction(patience_signal.number, &patience_signal.before, NULL);
+	pthread_mutex_unlock(&patience_signal.lock);
+}
+
+static int make_timer(timer_t *timer)
+{
+	struct sigevent to_this_thread = {.sigev_notify = SIGEV_THREAD_ID,
+					  .sigev_signo = patience_signal.number};
 
 	to_this_thread._sigev_un._tid = gettid();
-	sigemptyset(&set);
-	sigaddset(&set, SIGRTMIN);
-	if (sigaction(SIGRTMIN, &act, NULL) || sigprocmask(SIG_UNBLOCK, &set, NULL))
-		return -errno;
 	return timer_create(CLOCK_MONOTONIC, &to_this_thread, timer) ? -ENOMEM : 0;
 }
 
@@ -49,20 +87,17 @@ static bool is_ours(pid_t pid, pid_t tid)
 {
 	struct proc_status st;
 
-	return !proc_status_read(pid, tid, &st) && st.tracer == getpid();
+	return !proc_status_read(pid, tid, &st) && st.tracer == gettid();
 }
 
-int seize_thread(pid_t pid, pid_t tid, long options)
+/* Return: as seize_thread(). */
+static int seize_in_time(pid_t pid, pid_t tid, long options, timer_t timer)
 {
 	const struct itimerspec patience = {.it_value = {.tv_nsec = PATIENCE_NS}};
-	timer_t timer = NULL;
-	int ret = prepare(&timer);
+	int ret;
 
-	if (ret)
-		return ret;
 	if (sigsetjmp(give_up, 0)) {
 		seizing = 0;
-		timer_delete(timer);
 		/* The signal can have come after the call succeeded. */
 		return is_ours(pid, tid) ? 0 : -EINTR;
 	}
@@ -70,6 +105,27 @@ int seize_thread(pid_t pid, pid_t tid, long options)
 	timer_settime(timer, 0, &patience, NULL);
 	ret = ptrace(PTRACE_SEIZE, tid, 0, options) ? -errno : 0;
 	seizing = 0;
-	timer_delete(timer);
+	return ret;
+}
+
+int seize_thread(pid_t pid, pid_t tid, long options)
+{
+	timer_t timer = NULL;
+	sigset_t set, before;
+	int ret = begin_to_wait();
+
+	if (ret)
+		return ret;
+	sigemptyset(&set);
+	sigaddset(&set, patience_signal.number);
+	pthread_sigmask(SIG_UNBLOCK, &set, &before);
+	ret = make_timer(&timer);
+	if (!ret) {
+		ret = seize_in_time(pid, tid, options, timer);
+		timer_delete(timer);
+	}
+	/* A signal that was sent before the timer was deleted has been handled by now. */
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	end_to_wait();
 	return ret;
 }

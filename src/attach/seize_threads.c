@@ -56,7 +56,7 @@ static int seize_one(struct target *t, pid_t tid, const struct deadline *deadlin
 		/* The thread has ended, or is a new one that the kernel has seized already. */
 		if (proc_status_read(t->pid, tid, &st) || st.state == 'Z' || st.state == 'X')
 			return -ESRCH;
-		if (st.tracer == getpid())
+		if (st.tracer == gettid())
 			return 0;
 		/* Or it had ended, and the thread that called execve() has its number now; or a
 		 * tracer has released it since.  target_look() found that memprof is permitted to
