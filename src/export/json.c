@@ -15,6 +15,7 @@
 #include "formats/file.h"
 #include "lib/hex.h"
 #include "model/allocator.h"
+#include "model/losses.h"
 #include "model/model.h"
 #include "model/stack_order.h"
 #include "model/weight.h"
@@ -195,51 +196,12 @@ static void write_totals(yajl_gen g, const struct model *m)
 
 static void write_losses(yajl_gen g, const struct model *m)
 {
-	const struct mp_losses *l = &m->facts.losses;
+	struct model_loss l;
 
 	json_name(g, "losses");
 	yajl_gen_map_open(g);
-	json_number(g, "lost_allocations", l->lost_alloc);
-	json_number(g, "lost_bytes", l->lost_bytes);
-	json_number(g, "lost_frees", l->lost_free);
-	json_number(g, "lost_reallocs", l->lost_realloc);
-	json_number(g, "lost_maps", l->lost_map);
-	json_number(g, "lost_other", l->lost_other);
-	json_number(g, "lost_no_slot", l->lost_no_slot);
-	json_number(g, "stale", l->stale);
-	json_number(g, "queue_dropped_batches", l->queue_batches);
-	json_number(g, "queue_dropped_events", l->queue_events);
-	json_number(g, "queue_dropped_bytes", l->queue_bytes);
-	json_number(g, "queue_peak_bytes", l->queue_peak_bytes);
-	json_number(g, "queue_ceiling_bytes", l->queue_ceiling);
-	json_number(g, "queue_dropped_allocations", l->queue_alloc);
-	json_number(g, "queue_dropped_requested_bytes", l->queue_requested);
-	json_number(g, "queue_dropped_frees", l->queue_free);
-	json_number(g, "queue_dropped_reallocs", l->queue_realloc);
-	json_number(g, "queue_dropped_maps", l->queue_map);
-	json_number(g, "queue_dropped_other", l->queue_other);
-	json_number(g, "stale_frees", l->stale_frees);
-	json_number(g, "lost_no_slot_frees", l->no_slot_frees);
-	json_number(g, "seen_allocations", l->seen_alloc);
-	json_number(g, "seen_frees", l->seen_free);
-	json_number(g, "restart_allocations", l->restart_alloc);
-	json_number(g, "restart_frees", l->restart_free);
-	json_number(g, "restart_reallocs", l->restart_realloc);
-	json_number(g, "restart_maps", l->restart_map);
-	json_number(g, "first_loss_ns", l->first_loss_ns);
-	json_number(g, "last_loss_ns", l->last_loss_ns);
-	json_number(g, "stacks_full", l->stacks_full);
-	json_number(g, "missed_new", l->missed_new);
-	json_number(g, "mismatches", m->counts.mismatches);
-	json_number(g, "left_out_allocations", l->left_out_allocs);
-	json_number(g, "left_out_frees", l->left_out_frees);
-	json_number(g, "stacks_total", l->stacks_total);
-	json_number(g, "stacks_complete", l->stacks_complete);
-	json_number(g, "stacks_cached", l->stacks_cached);
-	if (l->stacks_checked) {
-		json_number(g, "stacks_checked", l->stacks_checked);
-		json_number(g, "stacks_differ", l->stacks_differ);
-	}
+	for (uint32_t i = 0; (l = model_loss(m, i)).name; i++)
+		json_number(g, l.name, l.value);
 	yajl_gen_map_close(g);
 }
 
