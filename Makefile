@@ -28,7 +28,7 @@ MICROHTTPD_A = $(filter /%,$(shell $(CC) -print-file-name=libmicrohttpd.a))
 MICROHTTPD = $(or $(MICROHTTPD_A),-lmicrohttpd)
 VERSION := 0.2
 
-FOLDERS = lib stream formats arch attach unwind inject record snapshot heaps leaks model export control top server cmd
+FOLDERS = lib stream formats arch attach unwind inject record snapshot heaps leaks model export control join top server cmd
 DEPS_lib =
 DEPS_stream = lib
 DEPS_formats = lib
@@ -43,9 +43,10 @@ DEPS_leaks = heaps snapshot inject unwind attach arch formats lib
 DEPS_model = unwind arch formats lib
 DEPS_export = model unwind arch formats lib
 DEPS_control = model record inject unwind attach arch formats stream lib
+DEPS_join = control leaks heaps snapshot model record inject unwind attach arch formats stream lib
 DEPS_top = control export model record inject unwind attach arch formats stream lib
 DEPS_server = top control export model record inject unwind attach arch formats stream lib
-DEPS_cmd = server top control export model leaks heaps snapshot record inject unwind attach arch formats stream lib
+DEPS_cmd = join server top control export model leaks heaps snapshot record inject unwind attach arch formats stream lib
 
 .PHONY: all help agent unit victims demo check check-fast check-flaky check-all check-stacks tsan bench \
 	lint format clean

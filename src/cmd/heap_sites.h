@@ -4,7 +4,7 @@
 #ifndef CMD_HEAP_SITES_H
 #define CMD_HEAP_SITES_H
 
-#include "cmd/recording_of.h"
+#include "join/recording_of.h"
 #include "heaps/census.h"
 #include "leaks/retained.h"
 #include "model/places.h"

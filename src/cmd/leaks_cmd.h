@@ -4,7 +4,7 @@
 #define CMD_LEAKS_CMD_H
 
 #include "cmd/cmd.h"
-#include "cmd/leaks_join.h"
+#include "join/leaks_join.h"
 #include "leaks/analysis.h"
 
 /* Exit statuses of memprof leaks; see doc/exit-status.md. */

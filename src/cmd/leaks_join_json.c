@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "cmd/leaks_join_json.h"
 
-#include "cmd/leaks_join.h"
+#include "join/leaks_join.h"
 #include "export/json_stack.h"
 #include "lib/json_gen.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Writes what was joined with leaks (cmd/leaks_join.h) as JSON values for leaks_json(). */
+/* Writes what was joined with leaks (join/leaks_join.h) as JSON values for leaks_json(). */
 #ifndef CMD_LEAKS_JOIN_JSON_H
 #define CMD_LEAKS_JOIN_JSON_H
 

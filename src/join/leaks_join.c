@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "cmd/leaks_join.h"
+#include "join/leaks_join.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "cmd/recording_of.h"
+#include "join/recording_of.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The recording of a process whose memory was examined, to learn where its blocks were allocated:
  * for memprof leaks and memprof heap. */
-#ifndef CMD_RECORDING_OF_H
-#define CMD_RECORDING_OF_H
+#ifndef JOIN_RECORDING_OF_H
+#define JOIN_RECORDING_OF_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,12 +4,12 @@
  * thread.  A block is joined if the recording has a block of a fitting size at its address that was
  * live when the snapshot was taken.
  */
-#ifndef CMD_LEAKS_JOIN_H
-#define CMD_LEAKS_JOIN_H
+#ifndef JOIN_LEAKS_JOIN_H
+#define JOIN_LEAKS_JOIN_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "cmd/recording_of.h"
+#include "join/recording_of.h"
 #include "leaks/analysis.h"
 #include "lib/err.h"
 #include "model/match.h"
