@@ -114,7 +114,8 @@ int heap_diff(int argc, char **argv)
 		return usage_error("heap: diff needs 2 to %d files", GROWTH_MAX_LOOKS);
 	look = calloc(n, sizeof(*look));
 	if (!look)
-		return growth_complain(-ENOMEM, &(struct mp_err){MP_EXIT_FAILURE, "out of memory"});
+		return growth_complain(
+		    -ENOMEM, &(struct mp_err){.exit = MP_EXIT_FAILURE, .what = "out of memory"});
 	while (read < n && !ret) {
 		ret = look_read(&look[read], argv[optind + (int)read], &err);
 		read++;

@@ -278,12 +278,14 @@ int heap_growth_run(struct target *t, enum snapshot_mode mode, const struct grow
 	int signals, status;
 
 	if (!l)
-		return growth_complain(-ENOMEM, &(struct mp_err){MP_EXIT_FAILURE, "out of memory"});
+		return growth_complain(
+		    -ENOMEM, &(struct mp_err){.exit = MP_EXIT_FAILURE, .what = "out of memory"});
 	sigprocmask(SIG_BLOCK, &set, &before);
 	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals < 0) {
-		status = growth_complain(
-		    -errno, &(struct mp_err){MP_EXIT_FAILURE, "cannot wait for signals"});
+		status =
+		    growth_complain(-errno, &(struct mp_err){.exit = MP_EXIT_FAILURE,
+							     .what = "cannot wait for signals"});
 	} else {
 		take_looks(t, mode, q, signals, l);
 		close(signals);

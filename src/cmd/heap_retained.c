@@ -396,6 +396,7 @@ int retained_report(const struct retained *r, const struct retained_request *q,
 	vec_for_each (&labels.list, text)
 		free(*text);
 	vec_free(&labels.list);
-	return ret ? complain(&(struct mp_err){MP_EXIT_FAILURE, "no memory for the report"})
+	return ret ? complain(&(struct mp_err){.exit = MP_EXIT_FAILURE,
+					       .what = "no memory for the report"})
 		   : status;
 }

@@ -103,7 +103,7 @@ static int find_name(const char *name, struct tids *pids)
 
 static int take_name(const char *command, const char *name, pid_t *pid)
 {
-	struct mp_err err = {MP_EXIT_FAILURE, "cannot list /proc"};
+	struct mp_err err = {.exit = MP_EXIT_FAILURE, .what = "cannot list /proc"};
 	struct tids found;
 	int status = 0;
 

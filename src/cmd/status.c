@@ -187,7 +187,7 @@ int cmd_status(int argc, char **argv)
 	l = calloc(1, sizeof(*l));
 	g = json ? json_begin(stdout, true) : NULL;
 	if (!d || !l || (json && !g)) {
-		struct mp_err err = {MP_EXIT_FAILURE, "cannot list /proc"};
+		struct mp_err err = {.exit = MP_EXIT_FAILURE, .what = "cannot list /proc"};
 
 		free(l);
 		return complain(&err);

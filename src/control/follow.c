@@ -157,7 +157,8 @@ static void follow_child(struct follow *f, pid_t pid)
 
 	if (!ret && !vec_push(&f->members, m))
 		return;
-	refuse(f, &(struct mp_err){MP_EXIT_FAILURE, "a recorder could not be started"});
+	refuse(f, &(struct mp_err){.exit = MP_EXIT_FAILURE,
+				   .what = "a recorder could not be started"});
 }
 
 /*

@@ -10,6 +10,7 @@ int mp_fail(struct mp_err *err, enum mp_exit exit, int code, const char *fmt, ..
 
 	if (err) {
 		err->exit = exit;
+		err->code = code;
 		va_start(ap, fmt);
 		vsnprintf(err->what, sizeof(err->what), fmt, ap);
 		va_end(ap);

@@ -36,6 +36,7 @@ enum mp_exit {
 
 struct mp_err {
 	enum mp_exit exit;
+	int code; /* the negative errno */
 	char what[400];
 };
 

@@ -36,24 +36,24 @@ const char *human_number(uint64_t n, char *buf)
 
 const char *human(uint64_t bytes)
 {
-	static char place[PLACES][32];
-	static unsigned int next;
+	static _Thread_local char place[PLACES][32];
+	static _Thread_local unsigned int next;
 
 	return human_bytes(bytes, place[next++ % PLACES]);
 }
 
 const char *thousands(uint64_t n)
 {
-	static char place[PLACES][32];
-	static unsigned int next;
+	static _Thread_local char place[PLACES][32];
+	static _Thread_local unsigned int next;
 
 	return human_number(n, place[next++ % PLACES]);
 }
 
 const char *counted(uint64_t n, const char *noun)
 {
-	static char place[PLACES][64];
-	static unsigned int next;
+	static _Thread_local char place[PLACES][64];
+	static _Thread_local unsigned int next;
 	char number[32], *out = place[next++ % PLACES];
 	size_t length = strlen(noun);
 	const char *ending = plural(n);
@@ -71,8 +71,8 @@ const char *counted(uint64_t n, const char *noun)
 
 const char *human_part(uint32_t ppm)
 {
-	static char place[PLACES][32];
-	static unsigned int next;
+	static _Thread_local char place[PLACES][32];
+	static _Thread_local unsigned int next;
 	char *out = place[next++ % PLACES];
 
 	if (ppm == UINT32_MAX)
