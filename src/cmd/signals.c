@@ -33,8 +33,8 @@ static void close_signals(void *unused, int fd)
 
 const struct recording_orders *orders_by_signal(void)
 {
-	static const struct recording_orders orders = {open_signals, take_signal, close_signals,
-						       NULL};
+	static const struct recording_orders orders = {
+	    .open = open_signals, .take = take_signal, .close = close_signals};
 
 	return &orders;
 }

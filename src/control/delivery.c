@@ -90,11 +90,14 @@ void delivery_ending(struct recording *rec, bool failed)
 		sender_ending(rec->sender);
 }
 
-int delivery_close(struct recording *rec, struct mp_err *err)
+int delivery_finish(struct recording *rec, struct mp_err *err)
 {
-	struct sender *s = rec->sender;
-
 	delivery_begun(rec);
-	rec->sender = NULL;
-	return sender_close(s, err);
+	return rec->sender ? sender_finish(rec->sender, err) : 0;
+}
+
+void delivery_free(struct recording *rec)
+{
+	if (rec->sender)
+		sender_free(rec->sender);
 }

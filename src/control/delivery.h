@@ -27,6 +27,8 @@ int delivery_wait(void *rec, uint64_t bytes);
 /* The target is released.  @failed: the recording did not begin: the receiver deletes what it has of it. */
 void delivery_ending(struct recording *rec, bool failed);
 /* Waits until all is delivered, after delivery_ending().  Return: 0, or a negative errno with @err. */
-int delivery_close(struct recording *rec, struct mp_err *err);
+int delivery_finish(struct recording *rec, struct mp_err *err);
+/* When no request to the recorder waits for the delivery any more. */
+void delivery_free(struct recording *rec);
 
 #endif

@@ -96,7 +96,7 @@ static int complete(struct recording *rec, const struct recording_options *o,
 	const struct recorder_ending ending = {recording_put_modules, symbolize,
 					       embeds ? embed : NULL};
 	struct mp_losses losses = {0};
-	struct mp_err undelivered = {0};
+	struct mp_err incomplete = {0};
 	bool sent = rec->sender != NULL;
 	int ret, lost;
 
@@ -111,7 +111,7 @@ static int complete(struct recording *rec, const struct recording_options *o,
 	if (rec->symbols && !failed && may_ask(rec, o, finish))
 		symbols_ask(rec->symbols, o->servers);
 	ret = recorder_stop(rec->r, finish, &losses, &ending);
-	lost = delivery_close(rec, &undelivered);
+	lost = delivery_finish(rec, &incomplete);
 	recording_tell_piece_error(rec); /* an error of the last moment */
 	if (!failed && !(o->replace_at_exec && finish->reason == MP_END_EXECED))
 		o->notices->ended(o->notices->ctx,
@@ -122,11 +122,11 @@ static int complete(struct recording *rec, const struct recording_options *o,
 		o->notices->embedded(o->notices->ctx, &rec->embedding);
 	if (o->embed && finish->reason == MP_END_KEPT)
 		notice(o->notices, "no binaries are embedded, because the session continues");
-	if (lost)
-		notice(o->notices, "%s", printable(undelivered.what));
-	else if (ret && !failed)
-		notice(o->notices, "the recording could not be written completely: %s",
-		       strerror(-ret));
+	if (!lost && ret && !failed)
+		mp_fail(&incomplete, MP_EXIT_OUTPUT, ret,
+			"the recording could not be written completely: %s", strerror(-ret));
+	if (incomplete.what[0])
+		notice_error(o->notices, &incomplete);
 	if (failed && !sent)
 		unlink(path);
 	return ret || lost ? MP_EXIT_OUTPUT : MP_EXIT_OK;
@@ -162,7 +162,7 @@ int recording_end(struct recording *rec, const struct recording_options *o,
 	if (rec->r)
 		status = complete(rec, o, &finish, path, failed);
 	else
-		ignore_result(delivery_close(rec, NULL));
+		ignore_result(delivery_finish(rec, NULL));
 	if (reason == MP_END_KEPT)
 		session_leave(&rec->s);
 	if (!failed) {

@@ -3,6 +3,8 @@
 #ifndef CONTROL_ORDERS_H
 #define CONTROL_ORDERS_H
 
+struct recorder;
+
 enum recording_order {
 	ORDER_NONE,
 	ORDER_PAUSE_OR_RESUME,
@@ -16,6 +18,9 @@ struct recording_orders {
 	int (*open)(void *ctx);
 	/* Called when @fd can be read. */
 	enum recording_order (*take)(void *ctx, int fd);
+	/* Called when the recording has begun with its recorder, which can be asked by other threads from now on, and
+	 * with NULL before that is freed: no thread may ask it when this returns.  NULL: not called. */
+	void (*serves)(void *ctx, struct recorder *r);
 	/* Called when the recording is complete. */
 	void (*close)(void *ctx, int fd);
 	void *ctx; /* passed to the functions */

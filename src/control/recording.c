@@ -271,11 +271,15 @@ static int record(struct recording *rec, const struct recording_options *o, cons
 	else
 		failed = start(rec, o, path, launched, &err);
 	if (!failed) {
+		if (orders->serves)
+			orders->serves(orders->ctx, rec->r);
 		report_begin(rec, o, path);
 		recording_tell(rec, o, 0);
 		reason = recording_watch(rec, o, fd);
 	}
 	status = recording_end(rec, o, reason, path, failed != 0);
+	if (!failed && orders->serves)
+		orders->serves(orders->ctx, NULL);
 	if (fd >= 0)
 		orders->close(orders->ctx, fd);
 	if (failed)
@@ -302,6 +306,7 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 	pthread_mutex_init(&rec.lock, NULL);
 	status = record(&rec, o, rec.path, launched);
 	control_close(rec.control);
+	delivery_free(&rec);
 	recorder_free(rec.r);
 	symbols_free(rec.symbols);
 	jit_files_close(&rec.jit);

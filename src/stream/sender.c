@@ -448,7 +448,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static void sender_free(struct sender *s)
+void sender_free(struct sender *s)
 {
 	const int fd[] = {s->listener, s->beacon, s->pipe, s->wake};
 
@@ -601,22 +601,16 @@ void sender_cancel(struct sender *s)
 	sender_ending(s);
 }
 
-int sender_close(struct sender *s, struct mp_err *err)
+int sender_finish(struct sender *s, struct mp_err *err)
 {
-	int ret;
-
-	if (!s)
-		return 0;
 	sender_ending(s);
 	pthread_join(s->thread, NULL);
-	ret = s->done || s->cancelled ? 0 : s->error;
-	if (ret)
-		mp_fail(err, MP_EXIT_OUTPUT, ret,
-			"the recording was not delivered completely: %.100s has its first %llu "
-			"bytes: %s",
-			s->config.to ? s->config.to : "the receiver",
-			(unsigned long long)s->window.begin,
-			s->state.why[0] ? s->state.why : "it does not answer");
-	sender_free(s);
-	return ret;
+	if (s->done || s->cancelled)
+		return 0;
+	return mp_fail(err, MP_EXIT_OUTPUT, s->error,
+		       "the recording was not delivered completely: %.100s has its first %llu "
+		       "bytes: %s",
+		       s->config.to ? s->config.to : "the receiver",
+		       (unsigned long long)s->window.begin,
+		       s->state.why[0] ? s->state.why : "it does not answer");
 }

@@ -6,7 +6,8 @@
  *	sender_open()	connects, before the target is touched
  *	sender_look()	any time
  *	sender_ending()	the target is released: from now on the sender gives up at some time
- *	sender_close()	waits until all is delivered; after the pipe was closed
+ *	sender_finish()	waits until all is delivered; after the pipe was closed
+ *	sender_free()
  *
  * A thread reads the pipe into a window of a fixed size.  While that is full, it reads nothing, and who
  * writes into the pipe waits, as for a stalled disk.  When the sender gives up, writing fails with EPIPE.
@@ -57,10 +58,12 @@ void sender_look(struct sender *s, struct sender_state *state);
 /* Waits until the receiver has the first @bytes.  Return: 0, -ETIMEDOUT, or -EPIPE: the sender gave up. */
 int sender_wait(struct sender *s, uint64_t bytes, const struct deadline *deadline);
 void sender_ending(struct sender *s);
-/* The recording did not begin: has the receiver delete what it has of it.  Before sender_close(), which then
+/* The recording did not begin: has the receiver delete what it has of it.  Before sender_finish(), which then
  * does not fail. */
 void sender_cancel(struct sender *s);
-/* Return: 0 with everything delivered, or a negative errno with @err.  Frees @s. */
-int sender_close(struct sender *s, struct mp_err *err);
+/* Return: 0 with everything delivered, or a negative errno with @err.  Every sender_wait() returns soon. */
+int sender_finish(struct sender *s, struct mp_err *err);
+/* After sender_finish(), when no thread is in another function of @s. */
+void sender_free(struct sender *s);
 
 #endif
