@@ -126,6 +126,9 @@ static void reach(struct aggregator *a, const struct batch *b, uint64_t now)
 				       .events = a->now.events - a->piece.before.events};
 
 	at.time_ns = b->until == UINT64_MAX ? now : clock_ns(&a->shared->clock, b->until);
+	/* Otherwise the last boundary, which is the end, would be before this one. */
+	if (a->end_ns && at.time_ns > a->end_ns)
+		at.time_ns = a->end_ns;
 	put_marks(a, at.time_ns);
 	end_slice(a, at.time_ns);
 	at.time_ns -= at.time_ns < a->piece.base_ns ? at.time_ns : a->piece.base_ns;
