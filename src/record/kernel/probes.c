@@ -339,7 +339,7 @@ int probes_add(struct probes *p, const struct probe_point *point, uint32_t n, st
 				   .hook = point[i].hook,
 				   .stack_bytes = point[i].stack_bytes,
 				   .type = PERF_TYPE_TRACEPOINT};
-		int id = tracefs_add(p->tracefs, first + i, point[i].path, point[i].offset,
+		int id = tracefs_add(p->tracefs, &pt.number, point[i].path, point[i].offset,
 				     point[i].at_return);
 
 		pt.config = (uint64_t)id;
@@ -405,9 +405,9 @@ void probes_close(struct probes *p)
 		return;
 	vec_for_each (&p->events, e)
 		close(e->fd);
-	for (uint32_t i = 0; i < p->points.n; i++) {
-		if (p->points.at[i].type == PERF_TYPE_TRACEPOINT)
-			tracefs_remove(p->tracefs, i);
+	vec_for_each (&p->points, pt) {
+		if (pt->type == PERF_TYPE_TRACEPOINT)
+			tracefs_remove(p->tracefs, pt->number);
 	}
 	if (p->tracefs >= 0)
 		close(p->tracefs);

@@ -16,7 +16,8 @@ struct event {
 struct point {
 	enum probe_kind kind;
 	uint16_t hook;
-	bool is_major; /* PROBE_FAULT */
+	bool is_major;	 /* PROBE_FAULT */
+	uint32_t number; /* of tracefs_add() */
 	uint32_t stack_bytes;
 	uint32_t type; /* as in struct perf_event_attr */
 	uint64_t config;

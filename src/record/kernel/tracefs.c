@@ -102,25 +102,27 @@ int tracefs_open(void)
 	return fs;
 }
 
-int tracefs_add(int fs, uint32_t number, const char *path, uint64_t offset, bool at_return)
+int tracefs_add(int fs, uint32_t *number, const char *path, uint64_t offset, bool at_return)
 {
+	static uint32_t next;
 	char line[4200], text[16];
 	int ret, fd;
 	ssize_t n;
 
+	*number = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED);
 	snprintf(line, sizeof(line), "%c:" GROUP "/p%d_%u %s:0x%llx\n", at_return ? 'r' : 'p',
-		 getpid(), number, path, (unsigned long long)offset);
+		 getpid(), *number, path, (unsigned long long)offset);
 	ret = command(fs, line);
 	if (ret)
 		return ret;
-	snprintf(line, sizeof(line), "events/" GROUP "/p%d_%u/id", getpid(), number);
+	snprintf(line, sizeof(line), "events/" GROUP "/p%d_%u/id", getpid(), *number);
 	fd = openat(fs, line, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	ret = n > 0 ? 0 : -errno;
 	if (fd >= 0)
 		close(fd);
 	if (ret) {
-		tracefs_remove(fs, number);
+		tracefs_remove(fs, *number);
 		return ret;
 	}
 	text[n] = 0;

@@ -17,11 +17,11 @@ int tracefs_open(void);
 bool tracefs_has_uprobes(void);
 /**
  * tracefs_add() - define a probe point, which costs nothing until an event is opened for it
- * @number: unique in this process, part of the point's name
+ * @number: set to a number for tracefs_remove(), which no other point of this process has
  * @path: absolute, without blanks; read only during the call
  * Return: its config value for PERF_TYPE_TRACEPOINT, or a negative errno.
  */
-int tracefs_add(int fs, uint32_t number, const char *path, uint64_t offset, bool at_return);
+int tracefs_add(int fs, uint32_t *number, const char *path, uint64_t offset, bool at_return);
 /* Removes the point.  No event must be open for it. */
 void tracefs_remove(int fs, uint32_t number);
 
