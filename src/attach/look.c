@@ -95,7 +95,8 @@ static int look_once(struct target *t, pid_t pid, struct mp_err *err)
 		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d (%s) is exiting", pid,
 			       st->name);
 	if (pid == getpid())
-		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "memprof cannot attach to itself");
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+			       "a process cannot attach to itself, only to another one");
 	if (st->tracer && st->tracer != gettid())
 		return check_traced(t, t->status.tracer, err);
 	ret = check_machine(t, err);

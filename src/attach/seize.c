@@ -45,7 +45,7 @@ static int take_signal(void)
 	/* SA_NODEFER: the jump leaves the signal mask as it is. */
 	const struct sigaction act = {.sa_handler = on_time, .sa_flags = SA_NODEFER | SA_RESTART};
 
-	for (int n = SIGRTMIN; n <= SIGRTMAX; n++) {
+	for (int n = SIGRTMAX; n >= SIGRTMIN; n--) {
 		if (sigaction(n, NULL, &patience_signal.before) ||
 		    patience_signal.before.sa_handler != SIG_DFL)
 			continue;
@@ -68,8 +68,12 @@ static int begin_to_wait(void)
 
 static void end_to_wait(void)
 {
+	struct sigaction now;
+
 	pthread_mutex_lock(&patience_signal.lock);
-	if (!--patience_signal.users)
+	/* The program can have begun to use the signal meanwhile. */
+	if (!--patience_signal.users && !sigaction(patience_signal.number, NULL, &now) &&
+	    now.sa_handler == on_time)
 		sigaction(patience_signal.number, &patience_signal.before, NULL);
 	pthread_mutex_unlock(&patience_signal.lock);
 }
