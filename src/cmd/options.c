@@ -13,13 +13,6 @@
 #include "formats/session.h"
 #include "record/recorder.h"
 
-#define MIN_RING     (64u << 10)
-#define MAX_RING     (64u << 20)
-#define MIN_PIECE    (64u << 10)
-#define MIN_SEND     (256u << 10)
-#define MAX_SEND     (4ull << 30)
-#define MIN_OVERHEAD 1000 /* millionths: 0.1% */
-
 static int refuse(struct mp_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 static int refuse(struct mp_err *err, const char *fmt, ...)
@@ -106,12 +99,12 @@ static int take(int opt, const char *arg, struct recording_options *o, struct mp
 			return 1;
 		return refuse(err, "'%s' is neither allocations nor page-faults", arg);
 	case 'K':
-		if (parse_bytes(arg, &o->stack_size) && o->stack_size && o->stack_size <= 64000)
+		if (parse_bytes(arg, &o->stack_size) && o->stack_size &&
+		    o->stack_size <= OPTION_MAX_STACK)
 			return 1;
 		return refuse(err, "'%s' is not a size of at most 64000 bytes", arg);
 	case 'R':
-		if (parse_bytes(arg, &o->ring_size) && o->ring_size >= MIN_RING &&
-		    o->ring_size <= MAX_RING && !(o->ring_size & (o->ring_size - 1)))
+		if (parse_bytes(arg, &o->ring_size) && option_is_ring(o->ring_size))
 			return 1;
 		return refuse(err, "'%s' is not a power of two from 64k to 64M", arg);
 	case 'J':
@@ -127,11 +120,11 @@ static int take(int opt, const char *arg, struct recording_options *o, struct mp
 		return refuse(err, "'%s' is not a number of bytes from 1 to 1024G, such as 512k",
 			      arg);
 	case 'O':
-		if (parse_part(arg, &o->overhead_ppm) && o->overhead_ppm >= MIN_OVERHEAD)
+		if (parse_part(arg, &o->overhead_ppm) && o->overhead_ppm >= OPTION_MIN_PART)
 			return 1;
 		return refuse(err, "'%s' is not a part from 0.1%% to 100%%, such as 1%%", arg);
 	case 'M':
-		if (parse_bytes(arg, &o->rotate) && o->rotate >= MIN_PIECE)
+		if (parse_bytes(arg, &o->rotate) && o->rotate >= OPTION_MIN_PIECE)
 			return 1;
 		return refuse(err, "'%s' is not a size of at least 64k, such as 500M", arg);
 	case 'k':
@@ -156,8 +149,8 @@ static int take(int opt, const char *arg, struct recording_options *o, struct mp
 		o->token_file = arg;
 		return 1;
 	case 'b':
-		if (parse_bytes(arg, &o->send_buffer) && o->send_buffer >= MIN_SEND &&
-		    o->send_buffer <= MAX_SEND)
+		if (parse_bytes(arg, &o->send_buffer) && o->send_buffer >= OPTION_MIN_SEND &&
+		    o->send_buffer <= OPTION_MAX_SEND)
 			return 1;
 		return refuse(err, "'%s' is not a size from 256k to 4G", arg);
 	case 'w':
@@ -174,7 +167,7 @@ static int take(int opt, const char *arg, struct recording_options *o, struct mp
 		o->debuginfod = DEBUGINFOD_NEVER;
 		return 1;
 	case 'Q':
-		if (parse_bytes(arg, &o->queue_size) && o->queue_size >= MIN_RING)
+		if (parse_bytes(arg, &o->queue_size) && o->queue_size >= OPTION_MIN_QUEUE)
 			return 1;
 		return refuse(err, "'%s' is not a size of at least 64k", arg);
 	}

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include "formats/session.h"
+#include "record/recorder.h"
 
 #define CULL_MS	    1000	/* default of --cull */
 #define SEND_BUFFER (16u << 20) /* default of --send-buffer */
@@ -12,6 +14,30 @@
 static int reject(const char *bad, const char *why, struct mp_err *err)
 {
 	return bad ? mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s %s", bad, why) : 0;
+}
+
+/* Rejects values that are not 0, for a default, and not in the range of their option. */
+static int in_ranges(const struct recording_options *o, struct mp_err *err)
+{
+	const char *bad =
+	    o->ring_size && !option_is_ring(o->ring_size)	? "--ring-size"
+	    : o->queue_size && o->queue_size < OPTION_MIN_QUEUE ? "--queue-size"
+	    : o->jobs > RECORDER_JOBS				? "--jobs"
+	    : o->for_ms > OPTION_MAX_TIME_MS			? "--for"
+	    : o->cull_ms > OPTION_MAX_TIME_MS			? "--cull"
+	    : o->deliver_ms > OPTION_MAX_TIME_MS		? "--deliver-within"
+	    : o->sample_interval > SS_MAX_INTERVAL		? "--sample"
+	    : o->overhead_ppm &&
+		    (o->overhead_ppm < OPTION_MIN_PART || o->overhead_ppm > OPTION_MAX_PART)
+		? "--overhead"
+	    : o->rotate && o->rotate < OPTION_MIN_PIECE ? "--rotate"
+	    : o->send_buffer &&
+		    (o->send_buffer < OPTION_MIN_SEND || o->send_buffer > OPTION_MAX_SEND)
+		? "--send-buffer"
+	    : o->stack_size > OPTION_MAX_STACK ? "--stack-size"
+					       : NULL;
+
+	return reject(bad, "is not in its range (memprof attach --help)", err);
 }
 
 /* Rejects options that concern an allocator. */
@@ -81,7 +107,7 @@ static int delivery_agrees(const struct recording_options *o, struct mp_err *err
 
 int options_agree(struct recording_options *o, struct mp_err *err)
 {
-	if (delivery_agrees(o, err))
+	if (in_ranges(o, err) || delivery_agrees(o, err))
 		return -EINVAL;
 	o->send_buffer = o->send_buffer ? o->send_buffer : SEND_BUFFER;
 	o->deliver_ms = o->deliver_ms ? o->deliver_ms : DELIVER_MS;
