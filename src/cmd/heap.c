@@ -13,15 +13,12 @@
 #include "cmd/parse.h"
 #include "cmd/process.h"
 #include "cmd/program.h"
-#include "heaps/consistent.h"
-#include "heaps/resident.h"
-#include "leaks/heap_types.h"
+#include "leaks/heap_report.h"
 #include "lib/create.h"
 #include "lib/human.h"
 #include "lib/path.h"
 #include "lib/printable.h"
 
-#define STOP_MS		 5000
 #define LONGEST_MS	 (366ull * 86400 * 1000) /* of --growth */
 #define MAX_LINES	 40
 #define MAX_CONTAINERS	 20
@@ -249,67 +246,43 @@ static void print_containers(const struct heap_types *h)
 		printf("%11s %11s             of other types\n", "", thousands(left));
 }
 
-/* What is taken from the image. */
-struct heap_findings {
-	struct resident_stacks stacks;
-	struct heap_types types;
-	struct retained retained;
-	struct heap_sites sites;
-};
-
-/* Reads all that is needed from the image while it exists. */
-static int examine_image(struct consistent_census *m, const struct heap_command *c,
-			 struct heap_findings *f, struct mp_err *err)
-{
-	const struct retained_options o = retained_needed(&c->request);
-
-	if (c->retained)
-		return retained_take(&f->retained, &m->snapshot.image, &m->census, &o, err);
-	if (resident_stacks(&f->stacks, &m->snapshot.image))
-		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "no memory for the list of stacks");
-	return heap_types_take(&f->types, &m->snapshot.image, &m->census, c->request.sites, err);
-}
-
 /* Prints what was found and writes the files.  Return: the exit status. */
-static int print_findings(const struct target *t, const struct consistent_census *m,
-			  const struct heap_command *c, const struct heap_findings *f,
-			  const struct resident *resident)
+static int print_findings(const struct target *t, const struct heap_command *c,
+			  const struct heap_report *r, const struct heap_sites *sites)
 {
-	const struct retained_about about = {t->pid,
-					     t->status.name,
-					     snapshot_mode_name(m->snapshot.plan.mode),
-					     m->snapshot.pause_ns,
-					     &m->census,
-					     &f->sites};
+	const struct snapshot *s = &r->m.snapshot;
+	const struct retained_about about = {
+	    t->pid,	 t->status.name, snapshot_mode_name(s->plan.mode),
+	    s->pause_ns, &r->m.census,	 sites};
 	int status = MP_EXIT_OK;
 
-	leaks_print_pause(m->snapshot.pause_ns, m->snapshot.wait_ns);
+	leaks_print_pause(s->pause_ns, s->wait_ns);
 	putchar('\n');
-	leaks_print_heaps(&m->census);
-	heap_print_sites(&f->sites);
+	leaks_print_heaps(&r->m.census);
+	heap_print_sites(sites);
 	if (c->retained) {
-		status = retained_report(&f->retained, &c->request, &about);
+		status = retained_report(&r->retained, &c->request, &about);
 	} else {
-		print_types(&f->types, &f->sites);
-		print_containers(&f->types);
-		heap_print_notes(&f->types.notes);
-		print_resident(resident);
+		print_types(&r->types, sites);
+		print_containers(&r->types);
+		heap_print_notes(&r->types.notes);
+		print_resident(&r->resident);
 	}
-	return !status && c->list ? write_list(&m->census, c->list) : status;
+	return !status && c->list ? write_list(&r->m.census, c->list) : status;
 }
 
 /* Looks the blocks up in the recording, if there is one.  Without --recording a failure only means
  * that the report lacks it.  Return: 0 or -errno with @err. */
-static int join_recording(struct heap_findings *f, const struct consistent_census *m,
+static int join_recording(struct heap_sites *sites, const struct heap_report *r,
 			  const struct heap_command *c, struct mp_err *err)
 {
-	const uint32_t *of = c->retained ? f->retained.line_of : f->types.type_of;
-	const uint32_t n = c->retained ? f->retained.lines : (uint32_t)f->types.list.n;
+	const uint32_t *of = c->retained ? r->retained.line_of : r->types.type_of;
+	const uint32_t n = c->retained ? r->retained.lines : (uint32_t)r->types.list.n;
 	struct mp_err why = {0};
 	int ret =
-	    of ? heap_sites_make(&f->sites, &m->census, of, n, m->snapshot.taken_ns, &why) : 0;
+	    of ? heap_sites_make(sites, &r->m.census, of, n, r->m.snapshot.taken_ns, &why) : 0;
 
-	if (!ret && c->retained && f->retained.all && heap_sites_name(&f->sites, f->retained.all))
+	if (!ret && c->retained && r->retained.all && heap_sites_name(sites, r->retained.all))
 		ret = mp_fail(&why, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	if (!ret)
 		return 0;
@@ -317,54 +290,49 @@ static int join_recording(struct heap_findings *f, const struct consistent_censu
 		*err = why;
 		return ret;
 	}
-	heap_sites_free(&f->sites);
-	snprintf(f->sites.rec.why_not, sizeof(f->sites.rec.why_not), "%s", why.what);
+	heap_sites_free(sites);
+	snprintf(sites->rec.why_not, sizeof(sites->rec.why_not), "%s", why.what);
 	return 0;
+}
+
+static int take_report(struct heap_report *r, struct heap_sites *sites, struct target *t,
+		       struct snapshot_plan *plan, struct heap_command *c, struct mp_err *err)
+{
+	struct heap_report_options wanted = {0};
+	struct retained_options o;
+	int ret = recording_of_find(&sites->rec, t, c->recording, err);
+
+	c->request.sites = wanted.type_of = sites->rec.path[0];
+	o = retained_needed(&c->request);
+	wanted.retained = c->retained ? &o : NULL;
+	if (!ret)
+		ret = snapshot_plan(plan, t, c->mode, 0, err);
+	return ret ? target_ask_again(t, ret, err) : heap_report_take(r, t, plan, &wanted, err);
 }
 
 static int run_heap(struct target *t, struct heap_command *c)
 {
-	struct mp_err err = {0}, end_err = {0};
-	struct heap_findings f = {0};
+	struct heap_sites sites = {0};
+	struct heap_report r = {0};
 	struct snapshot_plan plan;
-	struct resident resident = {0};
-	struct consistent_census m;
-	int ret, walked, end, status = MP_EXIT_OK;
+	struct mp_err err = {0};
+	int ret, status;
 
 	interrupt_begin(MP_EXIT_FAILURE, MP_EXIT_FAILURE);
-	ret = recording_of_find(&f.sites.rec, t, c->recording, &err);
-	c->request.sites = f.sites.rec.path[0];
-	if (!ret)
-		ret = snapshot_plan(&plan, t, c->mode, 0, &err);
-	if (!ret)
-		ret = consistent_take(&m, t, &plan, STOP_MS, &walked, &err);
-	if (ret) {
-		target_ask_again(t, ret, &err);
-		return complain(&err);
-	}
-	ret = walked;
-	if (!ret)
-		ret = examine_image(&m, c, &f, &err);
-	end = snapshot_end(&m.snapshot, &end_err);
-	if (!ret && !c->retained)
-		ret = resident_take(&resident, t->pid, &f.stacks, &m.census, &err);
+	ret = take_report(&r, &sites, t, &plan, c, &err);
 	interrupt_end();
 	if (!ret)
-		ret = join_recording(&f, &m, c, &err);
+		ret = join_recording(&sites, &r, c, &err);
 	if (ret) {
-		target_ask_again(t, ret, &err);
 		status = complain(&err);
 	} else {
 		leaks_print_plan(t, &plan);
-		status = print_findings(t, &m, c, &f, &resident);
+		status = print_findings(t, c, &r, &sites);
 	}
-	if (end && end != -ESRCH && !status)
-		status = complain(&end_err);
-	vec_free(&f.stacks.sp);
-	heap_types_free(&f.types);
-	retained_free(&f.retained);
-	heap_sites_free(&f.sites);
-	census_free(&m.census);
+	if (r.end.what[0] && !status)
+		status = complain(&r.end);
+	heap_sites_free(&sites);
+	heap_report_free(&r);
 	return status;
 }
 
