@@ -46,6 +46,18 @@ class Robust(t.Case):
             if rec.returncode == 0:
                 self.report(self.path("r"))
 
+    def test_nohup(self):
+        """under nohup the end of the terminal does not end the recording"""
+        rec = self.start("nohup", t.MEMPROF, "attach", "-q", "-p", str(self.p.pid), "-o", self.path("r"), stderr=subprocess.PIPE)
+        self.wait_recorded(self.p.pid)
+        rec.send_signal(signal.SIGHUP)
+        self.memprof("flush", "-p", self.p.pid)
+        rec.send_signal(signal.SIGTERM)
+        self.assertRegex(rec.communicate(timeout=120)[0], r"^recorded ")
+        self.assertEqual(rec.returncode, 0)
+        self.as_before("after nohup")
+        self.report(self.path("r"))
+
     def test_descriptors(self):
         """attach with few file descriptors either records or ends with a message"""
         good = 0
