@@ -17,18 +17,21 @@ CC ?= gcc
 OPT ?= -O2 -g
 WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
 CFLAGS += -std=gnu11 $(OPT) $(WARN) -Isrc -I$(O) -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -fno-omit-frame-pointer $(SAN)
+# The objects are also those of the shared library.
+CFLAGS += -fPIC -fvisibility=hidden
 # The same bytes wherever the sources are.
 CFLAGS += $(PREFIX_MAP)
 PREFIX_MAP = -ffile-prefix-map=$(CURDIR)=.
 LDFLAGS += -Wl,-z,relro,-z,now
-LDLIBS = $(MICROHTTPD) -lncursesw -ltinfo -ldw -lelf -lcapstone -lzstd -lz -lyajl -lpcre2-8 -lprotobuf-c -lcap-ng -lnettle -liberty -lm -lpthread
+LIBRARY_LDLIBS = -ldw -lelf -lcapstone -lzstd -lz -lyajl -lpcre2-8 -lcap-ng -lnettle -liberty -lm -lpthread
+LDLIBS = $(MICROHTTPD) -lncursesw -ltinfo -lprotobuf-c $(LIBRARY_LDLIBS)
 # The archive, if there is one: the shared library loads GnuTLS and what that needs, which would make
 # every command start later.
 MICROHTTPD_A = $(filter /%,$(shell $(CC) -print-file-name=libmicrohttpd.a))
 MICROHTTPD = $(or $(MICROHTTPD_A),-lmicrohttpd)
 VERSION := 0.2
 
-FOLDERS = lib stream formats arch attach unwind inject record snapshot heaps leaks model export control join top server cmd
+FOLDERS = lib stream formats arch attach unwind inject record snapshot heaps leaks model export control join api top server cmd
 DEPS_lib =
 DEPS_stream = lib
 DEPS_formats = lib
@@ -44,13 +47,14 @@ DEPS_model = unwind arch formats lib
 DEPS_export = model unwind arch formats lib
 DEPS_control = model record inject unwind attach arch formats stream lib
 DEPS_join = control leaks heaps snapshot model record inject unwind attach arch formats stream lib
+DEPS_api = join control leaks heaps snapshot model record inject unwind attach arch formats stream lib
 DEPS_top = control export model record inject unwind attach arch formats stream lib
 DEPS_server = top control export model record inject unwind attach arch formats stream lib
-DEPS_cmd = join server top control export model leaks heaps snapshot record inject unwind attach arch formats stream lib
+DEPS_cmd = api join server top control export model leaks heaps snapshot record inject unwind attach arch formats stream lib
 
 .PHONY: all help agent unit victims demo check check-fast check-flaky check-all check-stacks tsan bench \
 	lint format clean
-all: $(O)/memprof $(O)/memprof-replay ## build memprof (the default)
+all: $(O)/memprof $(O)/memprof-replay libraries ## build memprof and libmemprof (the default)
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z._-]*\):.*## \(.*\)/make \1\t\2/p' $(filter-out %.d,$(MAKEFILE_LIST)) | \
@@ -123,6 +127,7 @@ $(O)/tests/unit/record/thinning: private CFLAGS += -fno-strict-aliasing
 unit: $(UNIT)
 
 include src/agent/rules.mk
+include src/api/rules.mk
 include tests/fuzz/rules.mk
 include tests/guest/rules.mk
 include packaging/rules.mk
@@ -390,7 +395,7 @@ bench: ## the measurements of doc/overhead.md
 	$(MAKE) $(BENCHED:%=$(O)/bench/%) $(O)/bench/recorder
 	bench/run $(O)
 
-SOURCES = $(foreach f,src packaging tests/unit tests/victims tests/fuzz,$(wildcard $(f)/*.[ch] $(f)/*/*.[ch] $(f)/*/*/*.[ch]))
+SOURCES = $(foreach f,src packaging tests/unit tests/victims tests/fuzz tests/library examples/library,$(wildcard $(f)/*.[ch] $(f)/*/*.[ch] $(f)/*/*/*.[ch]))
 LINTED = $(foreach f,$(FOLDERS),$(SRC_$(f))) $(wildcard src/tools/*.c)
 LAYERS = scripts/check-layers $(O) $(foreach f,$(FOLDERS),'$(f): $(DEPS_$(f))') 'tools: formats lib'
 lint: all ## layers, format, cppcheck, clang-tidy; prettier, tsc and eslint for the page

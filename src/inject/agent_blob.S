@@ -3,6 +3,7 @@
 	.section .note.GNU-stack, "", %progbits
 	.section .rodata
 	.globl	agent_elf, agent_elf_end
+	.hidden	agent_elf, agent_elf_end
 	.balign	16
 agent_elf:
 	.incbin	AGENT_ELF

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The leaks of a process, with their stacks if it is recorded. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "api/apart.h"
+#include "api/error.h"
+#include "api/frames.h"
+#include "api/modes.h"
+#include "api/sized.h"
+#include "attach/target.h"
+#include "join/leaks_join.h"
+
+#define INTERVAL_MS 10000 /* default */
+
+struct memprof_leaks {
+	struct analysis a;
+	struct leak_join j;
+	size_t next; /* index in a.clusters */
+};
+
+/* Return: 0, or a negative errno with @err. */
+static int take_options(const struct memprof_leaks_options *from, struct memprof_leaks_options *o,
+			struct mp_err *err)
+{
+	*o = (struct memprof_leaks_options){.size = sizeof(*o)};
+	if (from && !sized_take(from, from->size, o, sizeof(*o)))
+		return sized_refuse(err);
+	o->confirm = o->confirm ? o->confirm : 1;
+	o->interval_ms = o->interval_ms ? o->interval_ms : INTERVAL_MS;
+	return 0;
+}
+
+/* Return: as analysis_run(). */
+static int analyse(struct memprof_leaks *l, struct target *t, const struct memprof_leaks_options *o,
+		   struct mp_err *err)
+{
+	const struct analysis_options ao = {.max_pause_ms = o->max_pause_ms,
+					    .confirm = o->confirm,
+					    .interval_ms = o->interval_ms,
+					    .content = !o->no_content};
+	struct snapshot_plan plan;
+	int ret = recording_of_find(&l->j.r, t, o->recording, err);
+
+	if (!ret)
+		ret = mode_plan(&plan, t, o->mode, o->max_pause_ms, err);
+	if (!ret)
+		ret = analysis_run(&l->a, t, &plan, &ao, err);
+	return ret ? target_ask_again(t, ret, err) : 0;
+}
+
+/* Adds the stacks.  Without a recording that was asked for, there are none. */
+static int join(struct memprof_leaks *l, const struct memprof_leaks_options *o, struct mp_err *err)
+{
+	int ret = join_make(&l->j, &l->a, err);
+
+	if (!ret || o->recording)
+		return ret;
+	snprintf(l->j.r.why_not, sizeof(l->j.r.why_not), "%s", err->what);
+	join_free(&l->j);
+	return 0;
+}
+
+/* What memprof_leaks_find() does in a thread of its own. */
+struct search {
+	pid_t pid;
+	struct memprof_leaks *l;
+	struct memprof_leaks_options o;
+	struct mp_err *err;
+};
+
+static int search(void *arg)
+{
+	const struct search *s = arg;
+	struct target t;
+	int ret = target_look(&t, s->pid, s->err);
+
+	if (ret)
+		return ret;
+	ret = analyse(s->l, &t, &s->o, s->err);
+	target_close(&t);
+	return ret ? ret : join(s->l, &s->o, s->err);
+}
+
+int memprof_leaks_find(pid_t pid, const struct memprof_leaks_options *options, memprof_leaks **out,
+		       struct memprof_error *err)
+{
+	struct mp_err why = {0};
+	struct search s = {.pid = pid, .l = calloc(1, sizeof(*s.l)), .err = &why};
+	int ret;
+
+	if (!s.l)
+		return api_fail(err, MEMPROF_FAILURE, -ENOMEM, "out of memory");
+	ret = take_options(options, &s.o, &why);
+	if (!ret)
+		ret = apart_run(search, &s, &why);
+	if (ret) {
+		memprof_leaks_free(s.l);
+		return mode_error(err, ret, &why);
+	}
+	*out = s.l;
+	return MEMPROF_OK;
+}
+
+void memprof_leaks_free(memprof_leaks *l)
+{
+	if (!l)
+		return;
+	join_free(&l->j);
+	analysis_free(&l->a);
+	free(l);
+}
+
+void memprof_leaks_about(const memprof_leaks *l, struct memprof_leaks_about *out)
+{
+	const struct memprof_leaks_about about = {
+	    .live_blocks = l->a.live_count,
+	    .live_bytes = l->a.live_bytes,
+	    .leaked_blocks = l->a.leaks.total_count,
+	    .leaked_bytes = l->a.leaks.total_bytes,
+	    .pause_ns = l->a.longest_pause_ns,
+	    .exact = l->a.census.exact,
+	    .no_stacks = l->j.r.read ? NULL : l->j.r.why_not,
+	};
+
+	sized_give(&about, sizeof(about), out);
+}
+
+int memprof_leaks_next(memprof_leaks *l, struct memprof_leak *out)
+{
+	const struct cluster *c;
+
+	if (l->next == l->a.clusters.list.n) {
+		l->next = 0;
+		return 0;
+	}
+	c = &l->a.clusters.list.at[l->next++];
+	sized_give(&(struct memprof_leak){.type = c->type,
+					  .preview = c->preview[0] ? c->preview : NULL,
+					  .block_size = c->size,
+					  .count = c->count,
+					  .bytes = c->bytes,
+					  .indirect_count = c->indirect_count,
+					  .indirect_bytes = c->indirect_bytes,
+					  .example = c->samples ? c->sample[0] : 0,
+					  .stack = c->source.stack,
+					  .thread = c->source.tid,
+					  .age_ns = c->source.age_ns},
+		   sizeof(*out), out);
+	return 1;
+}
+
+int memprof_leaks_frames(memprof_leaks *l, uint32_t stack, memprof_frames **f,
+			 struct memprof_error *err)
+{
+	return frames_begin(&l->j.r.m, l->j.r.read ? stack : 0, f, err);
+}
