@@ -12,6 +12,12 @@ docdir ?= $(datarootdir)/doc/memprof
 bashdir ?= $(datarootdir)/bash-completion/completions
 zshdir ?= $(datarootdir)/zsh/site-functions
 fishdir ?= $(datarootdir)/fish/vendor_completions.d
+libdir ?= $(prefix)/lib
+includedir ?= $(prefix)/include
+pkgconfigdir ?= $(libdir)/pkgconfig
+# Where Debian's Python looks for modules that were installed with this prefix.
+pythondir ?= $(prefix)/lib/$(if $(filter /usr,$(prefix)),python3,$(PYTHON_VERSION))/dist-packages
+PYTHON_VERSION = $(or $(shell python3 -c 'import sys; print("python%d.%d" % sys.version_info[:2])' 2>/dev/null),python3)
 
 DIST = $(O)/dist
 RELEASE = memprof-$(VERSION)
@@ -20,7 +26,7 @@ STATIC_NAME = $(RELEASE)-linux-$(ARCH)
 EPOCH = $(firstword $(shell packaging/commit))
 TAR = tar --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(EPOCH)
 
-.PHONY: man install uninstall static static-tarball deb sbom dist release
+.PHONY: man install install-programs install-library install-python uninstall static static-tarball deb sbom dist release
 # The manual page of each command is made from its --help.  A memprof for another architecture cannot
 # print it here: the one for this machine does.
 PRINTER = $(if $(filter $(ARCH),$(HOST_ARCH)),$(O),build)/memprof
@@ -35,7 +41,8 @@ $(O)/man/.complete: $(PRINTER) scripts/man-pages doc/memprof.1
 
 # PROGRAM: what is installed as memprof.
 PROGRAM = $(O)/memprof
-install: all man ## into $(DESTDIR)$(prefix): programs, manual pages, completions, documents
+install: install-programs install-library install-python ## into $(DESTDIR)$(prefix): programs, library, manual pages, completions, documents
+install-programs: all man
 	install -d $(addprefix $(DESTDIR),$(bindir) $(mandir)/man1 $(bashdir) $(zshdir) $(fishdir) $(docdir)/doc)
 	install -m 755 $(PROGRAM) $(DESTDIR)$(bindir)/memprof
 	install -m 755 $(O)/memprof-replay $(DESTDIR)$(bindir)
@@ -45,12 +52,30 @@ install: all man ## into $(DESTDIR)$(prefix): programs, manual pages, completion
 	install -m 644 scripts/completion/memprof.fish $(DESTDIR)$(fishdir)/memprof.fish
 	install -m 644 README.md CHANGELOG.md SECURITY.md LICENSE-* $(DESTDIR)$(docdir)
 	install -m 644 doc/*.md doc/*.json $(DESTDIR)$(docdir)/doc
+install-library: all
+	install -d $(addprefix $(DESTDIR),$(libdir) $(includedir) $(pkgconfigdir) $(mandir)/man3 $(docdir)/examples)
+	install -m 644 $(O)/$(SONAME) $(O)/libmemprof.a $(DESTDIR)$(libdir)
+	ln -sf $(SONAME) $(DESTDIR)$(libdir)/libmemprof.so
+	install -m 644 src/api/memprof.h $(DESTDIR)$(includedir)
+	sed -e 's|@prefix@|$(prefix)|; s|@libdir@|$(libdir)|; s|@includedir@|$(includedir)|; s|@version@|$(API_VERSION)|' \
+		-e 's|@libraries@|$(LIBRARY_LDLIBS)|' src/api/memprof.pc.in >$(DESTDIR)$(pkgconfigdir)/memprof.pc
+	install -m 644 doc/*.3 $(DESTDIR)$(mandir)/man3
+	install -m 644 examples/library/* $(DESTDIR)$(docdir)/examples
+
+# The metadata let pytest find the plug-in.
+DISTINFO = $(DESTDIR)$(pythondir)/memprof-$(VERSION).dist-info
+install-python:
+	install -d $(DESTDIR)$(pythondir)/memprof $(DISTINFO)
+	install -m 644 bindings/python/memprof/*.py $(DESTDIR)$(pythondir)/memprof
+	printf 'Metadata-Version: 2.1\nName: memprof\nVersion: $(VERSION)\n' >$(DISTINFO)/METADATA
+	printf '[pytest11]\nmemprof = memprof.pytest_plugin\n' >$(DISTINFO)/entry_points.txt
 
 uninstall: ## remove what make install installed, with the same variables
 	rm -f $(addprefix $(DESTDIR)$(bindir)/,memprof memprof-replay) \
-		$(addprefix $(DESTDIR)$(mandir)/man1/,memprof.1 memprof-*.1) $(DESTDIR)$(bashdir)/memprof \
-		$(DESTDIR)$(zshdir)/_memprof $(DESTDIR)$(fishdir)/memprof.fish
-	rm -rf $(DESTDIR)$(docdir)
+		$(addprefix $(DESTDIR)$(mandir)/,man1/memprof.1 man1/memprof-*.1 man3/libmemprof.3) $(DESTDIR)$(bashdir)/memprof \
+		$(DESTDIR)$(zshdir)/_memprof $(DESTDIR)$(fishdir)/memprof.fish $(DESTDIR)$(includedir)/memprof.h \
+		$(addprefix $(DESTDIR)$(libdir)/,$(SONAME) libmemprof.so libmemprof.a) $(DESTDIR)$(pkgconfigdir)/memprof.pc
+	rm -rf $(DESTDIR)$(docdir) $(DESTDIR)$(pythondir)/memprof $(DISTINFO)
 
 # ------------------------------------------------------------- a static program
 
@@ -70,7 +95,7 @@ $(STATIC): $(O)/static/static.o $(O)/cmd.a $(DEPS_cmd:%=$(O)/%.a) $(O)/agent_blo
 
 static-tarball: static man ## the static memprof with all that belongs to it, in build/dist
 	rm -rf $(O)/static/$(STATIC_NAME)
-	$(MAKE) install PROGRAM=$(STATIC) prefix=/ DESTDIR=$(O)/static/$(STATIC_NAME)
+	$(MAKE) install-programs PROGRAM=$(STATIC) prefix=/ DESTDIR=$(O)/static/$(STATIC_NAME)
 	$(STRIP) $(O)/static/$(STATIC_NAME)/bin/*
 	cp doc/install.md $(O)/static/$(STATIC_NAME)/README.md
 	packaging/licences $(STATIC) $(STATIC).link $(O)/static/$(STATIC_NAME)/share/doc/memprof/licences $(LINK_SYSROOT)
@@ -86,7 +111,8 @@ static-tarball: static man ## the static memprof with all that belongs to it, in
 deb: all man ## Debian packages, in build/dist
 	@scripts/setup build package
 	rm -rf $(O)/deb
-	$(MAKE) install prefix=/usr zshdir=/usr/share/zsh/vendor-completions DESTDIR=$(O)/deb/debian/memprof
+	$(MAKE) install prefix=/usr pythondir=/usr/lib/python3/dist-packages libdir=/usr/lib/$(shell dpkg-architecture -qDEB_HOST_MULTIARCH) \
+		zshdir=/usr/share/zsh/vendor-completions DESTDIR=$(O)/deb/debian/memprof
 	packaging/deb $(VERSION) $(O)/deb $(DIST)
 
 # ------------------------------------------------------------- the release
@@ -95,7 +121,7 @@ sbom: static ## what memprof consists of (SPDX), in build/dist
 	@mkdir -p $(DIST)
 	packaging/sbom --version $(VERSION) --page $(dir $(PAGE))packages.json --name $(RELEASE) $(addprefix --sysroot ,$(LINK_SYSROOT)) \
 		--root $(O) \
-		$(foreach p,$(O)/memprof $(O)/memprof-replay $(STATIC),--program $p $p.link) --published $(DIST) >$(DIST)/$(RELEASE).spdx.json
+		$(foreach p,$(O)/memprof $(O)/memprof-replay $(O)/$(SONAME) $(STATIC),--program $p $p.link) --published $(DIST) >$(DIST)/$(RELEASE).spdx.json
 
 dist: ## the source tarball of the last commit, in build/dist
 	@mkdir -p $(DIST)

@@ -28,6 +28,8 @@ PAGE_PACKAGES = t.ROOT + "/build/web/packages.json"  # scripts/build-page
 # A program of every Debian, which allocates and keeps a block in each round.
 PERL = ("perl", "-e", "for (;;) { my @a = map { 'x' x ($_ % 500) } 1..1000; push @kept, 'x' x 500; "
         "select(undef, undef, undef, 0.01); }")
+PYTHON = "python" + subprocess.run(["python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], text=True,
+                                   capture_output=True, check=True).stdout.strip()
 # What the JSON schema of SPDX 2.3 requires (schemas/spdx-schema.json in github.com/spdx/spdx-spec, tag v2.3), and
 # what chapters 6 to 8 and 11 of the specification say of the values.
 ID = {"type": "string", "pattern": "^SPDXRef-[A-Za-z0-9.-]+$"}
@@ -99,18 +101,55 @@ class Install(t.Case):
         for name in ("bin/memprof", "bin/memprof-replay", "share/man/man1/memprof.1", "share/man/man1/memprof-leaks.1",
                      "share/man/man1/memprof-replay.1", "share/bash-completion/completions/memprof",
                      "share/zsh/site-functions/_memprof", "share/fish/vendor_completions.d/memprof.fish",
-                     "share/doc/memprof/LICENSE-MIT", "share/doc/memprof/SECURITY.md", "share/doc/memprof/doc/safety.md"):
+                     "lib/libmemprof.so", "lib/libmemprof.so.1", "lib/libmemprof.a", "lib/pkgconfig/memprof.pc", "include/memprof.h",
+                     "share/man/man3/libmemprof.3", f"lib/{PYTHON}/dist-packages/memprof/pytest_plugin.py", "share/doc/memprof/examples/CMakeLists.txt", "share/doc/memprof/LICENSE-MIT", "share/doc/memprof/SECURITY.md", "share/doc/memprof/doc/safety.md"):
             self.assertIn(name, found)
         out = subprocess.run([root + "/bin/memprof", "--version"], text=True, capture_output=True, check=True).stdout
         self.assertEqual(out, f"memprof {VERSION}\n")
         make("uninstall", "prefix=/opt/memprof", "DESTDIR=" + self.dir)
         self.assertEqual(files_of(self.dir), [])
 
+    def test_library(self):
+        """a project finds the installed library by pkg-config, links it in both ways, and uses it and memprof in its tests by CMake"""
+        make("install", "prefix=" + self.dir)
+        env = dict(os.environ, PKG_CONFIG_PATH=self.path("lib/pkgconfig"), LD_LIBRARY_PATH=self.path("lib"),
+                   PATH=f"{self.path('bin')}:{os.environ['PATH']}")
+
+        def run(*argv):
+            r = subprocess.run(argv, text=True, capture_output=True, env=env, cwd=self.dir, timeout=600)
+            self.assertEqual(r.returncode, 0, r.stdout[-2000:] + r.stderr[-2000:])
+            return r.stdout
+
+        header = t.read(t.ROOT + "/src/api/memprof.h").decode()
+        version = ".".join(re.search(rf"(?m)^#define MEMPROF_API_{x} (\d+)$", header)[1] for x in ("MAJOR", "MINOR"))
+        self.assertEqual(run("pkg-config", "--modversion", "memprof"), version + "\n")
+        source = self.path("share/doc/memprof/examples/self.c")
+        for options, needed in (((), True), (("--static",), False)):
+            flags = run("pkg-config", "--cflags", "--libs", *options, "memprof").split()
+            if not needed:
+                flags = [self.path("lib/libmemprof.a") if x == "-lmemprof" else x for x in flags]
+            run("cc", source, *flags, "-o", self.path("self"))
+            self.assertEqual("libmemprof.so.1" in run("readelf", "-d", self.path("self")), needed)
+            self.assertRegex(run(self.path("self")), r"\d+ allocations, [1-9]\d* bytes are live")
+        run("cmake", "-S", os.path.dirname(source), "-B", self.path("cmake"))
+        run("cmake", "--build", self.path("cmake"))
+        out = run("ctest", "--output-on-failure", "--test-dir", self.path("cmake"))
+        self.assertIn("100% tests passed, 0 tests failed out of 4", out)
+        self.memprof("verify", self.path("cmake/recorded.memprof"))
+
+    def test_python(self):
+        """the installed Python module finds the installed library, and pytest the installed plug-in"""
+        make("install", "prefix=" + self.dir)
+        env = dict(os.environ, LD_LIBRARY_PATH=self.path("lib"), PYTHONPATH=self.path(f"lib/{PYTHON}/dist-packages"))
+        for argv, found in ((("-c", "import memprof; print(memprof.version())"), VERSION), (("-m", "pytest", "--markers"), "limit_memory")):
+            out = subprocess.run([sys.executable, *argv], text=True, capture_output=True, env=env, cwd=self.dir, check=True).stdout
+            self.assertIn(found, out)
+
     def test_version(self):
         """the changelog begins with the version, and the manual pages have it"""
         self.assertEqual(re.search("^## (.*) - ", t.read(t.ROOT + "/CHANGELOG.md").decode(), re.M)[1], VERSION)
         self.assertRegex(t.read(t.ROOT + "/SECURITY.md").decode(), rf"(?m)^\| {VERSION} \| yes \|$")
-        for page in glob.glob(t.ROOT + "/doc/*.1"):
+        for page in glob.glob(t.ROOT + "/doc/*.[13]"):
             self.assertIn(f'"memprof {VERSION}"', t.read(page).decode().splitlines()[0])
 
 
@@ -291,7 +330,7 @@ class Debian(Trees):
         """apt installs the package in a new Debian 12, where memprof then records a process"""
         root = self.path("bookworm")
         self.debootstrap("bookworm", root)
-        package, = (p for p in self.packages() if "dbgsym" not in p)
+        package, = (p for p in self.packages() if os.path.basename(p).startswith("memprof_"))
         shutil.copy(package, root + "/memprof.deb")
         shutil.copy("/etc/resolv.conf", root + "/etc")
         self.inside(root, "apt-get", "install", "-qq", "-y", "--no-install-recommends", "/memprof.deb")
@@ -343,6 +382,8 @@ class Release(t.Case):
         needed = subprocess.run(["dpkg-shlibdeps", "-O", "-e" + t.MEMPROF], text=True, capture_output=True, check=True,
                                 cwd=self.control()).stdout
         self.assertEqual(self.linked(document, "memprof", "DYNAMIC_LINK"), {x.split()[0] for x in needed.partition("=")[2].split(",")})
+        self.assertLess(self.linked(document, "libmemprof.so.1", "DYNAMIC_LINK"), self.linked(document, "memprof", "DYNAMIC_LINK"))
+        self.assertEqual(self.linked(document, "libmemprof.so.1", "CONTAINS"), set())
         self.assertLessEqual({"libc6-dev", "libdw-dev", "libzstd-dev", "libiberty-dev"},
                              self.linked(document, "static/memprof", "STATIC_LINK"))
         self.assertEqual(self.linked(document, "static/memprof", "DYNAMIC_LINK"), set())
@@ -380,7 +421,7 @@ class Release(t.Case):
             make("static-tarball", folder=folder)
             make("sbom", folder=folder)
             made = f"{folder}/{BUILD}/dist"
-            self.assertEqual(len(os.listdir(made)), 4)
+            self.assertEqual(len(os.listdir(made)), 8)
             sums.append({name: hashlib.sha256(t.read(f"{made}/{name}")).hexdigest() for name in os.listdir(made)})
         self.assertEqual(*sums)
 
