@@ -300,7 +300,7 @@ victims: $(VICTIMS)
 
 # memprof with fault points (lib/fault.h), for tests that kill it, or let calls fail, at each step.
 ifneq (,$(findstring MEMPROF_FAULTS,$(OPT)))
-$(foreach f,attach inject snapshot heaps leaks record formats control cmd,$(O)/$(f)/%.o) $(O)/lib/handover.o $(O)/lib/intern.o $(O)/lib/live.o: private CFLAGS += -include src/lib/fault_calls.h -Wno-maybe-uninitialized
+$(foreach f,attach inject snapshot heaps leaks record formats control join api cmd,$(O)/$(f)/%.o) $(O)/lib/handover.o $(O)/lib/intern.o $(O)/lib/live.o $(O)/lib/ending_signals.o: private CFLAGS += -include src/lib/fault_calls.h -Wno-maybe-uninitialized
 endif
 .PHONY: faults
 faults:

@@ -39,8 +39,12 @@ static void print_stack(memprof_recording *r, uint32_t stack)
 
 	if (memprof_frames_begin(r, stack, &frames, NULL))
 		return;
-	for (int i = 0; i < FRAMES && memprof_frames_next(frames, &f); i++)
-		printf("    %s (%s:%" PRIu32 ")\n", f.function, f.source ? f.source : "?", f.line);
+	for (int i = 0; i < FRAMES && memprof_frames_next(frames, &f); i++) {
+		if (f.source)
+			printf("    %s (%s:%" PRIu32 ")\n", f.function, f.source, f.line);
+		else
+			printf("    %s [%s]\n", f.function, f.library ? f.library : "?");
+	}
 	memprof_frames_free(frames);
 }
 

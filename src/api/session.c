@@ -203,7 +203,7 @@ static void prepare(struct memprof_session *s)
 				      .restored = no_restored,
 				      .ctx = s};
 	s->orders = (struct recording_orders){
-	    .open = on_open, .take = on_order, .serves = on_serves, .close = no_close, .ctx = s};
+	    .begin = on_open, .take = on_order, .serves = on_serves, .end = no_close, .ctx = s};
 	pthread_mutex_init(&s->lock, NULL);
 	/* Otherwise threads that ask all the time could keep the recording from its end. */
 	pthread_rwlockattr_init(&writer_first);

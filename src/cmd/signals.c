@@ -34,7 +34,7 @@ static void close_signals(void *unused, int fd)
 const struct recording_orders *orders_by_signal(void)
 {
 	static const struct recording_orders orders = {
-	    .open = open_signals, .take = take_signal, .close = close_signals};
+	    .begin = open_signals, .take = take_signal, .end = close_signals};
 
 	return &orders;
 }

@@ -15,14 +15,14 @@ enum recording_order {
 struct recording_orders {
 	/* Called before the process is touched.  Return: a descriptor that can be read when there is an
 	 * order, or a negative errno. */
-	int (*open)(void *ctx);
+	int (*begin)(void *ctx);
 	/* Called when @fd can be read. */
 	enum recording_order (*take)(void *ctx, int fd);
 	/* Called when the recording has begun with its recorder, which can be asked by other threads from now on, and
 	 * with NULL before that is freed: no thread may ask it when this returns.  NULL: not called. */
 	void (*serves)(void *ctx, struct recorder *r);
 	/* Called when the recording is complete. */
-	void (*close)(void *ctx, int fd);
+	void (*end)(void *ctx, int fd);
 	void *ctx; /* passed to the functions */
 };
 

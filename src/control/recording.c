@@ -262,7 +262,7 @@ static int record(struct recording *rec, const struct recording_options *o, cons
 {
 	enum mp_end_reason reason = MP_END_ERROR;
 	const struct recording_orders *orders = o->orders;
-	int status, failed, fd = orders->open(orders->ctx);
+	int status, failed, fd = orders->begin(orders->ctx);
 	struct mp_err err = {0};
 
 	if (fd < 0)
@@ -281,7 +281,7 @@ static int record(struct recording *rec, const struct recording_options *o, cons
 	if (!failed && orders->serves)
 		orders->serves(orders->ctx, NULL);
 	if (fd >= 0)
-		orders->close(orders->ctx, fd);
+		orders->end(orders->ctx, fd);
 	if (failed)
 		target_ask_again(rec->t, failed, &err);
 	return failed ? recording_failed(o, &err) : status;

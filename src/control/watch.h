@@ -8,7 +8,7 @@
 #include "formats/file.h"
 
 /* Waits for the end of the recording.  Every second, reports the progress, and hooks libraries that
- * were loaded since.  @orders: as recording_orders.open() returned it.  Return: why the recording ended. */
+ * were loaded since.  @orders: as recording_orders.begin() returned it.  Return: why the recording ended. */
 enum mp_end_reason recording_watch(struct recording *rec, const struct recording_options *o,
 				   int orders);
 
