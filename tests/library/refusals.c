@@ -151,7 +151,6 @@ int main(int argc, char **argv)
 	output = argv[2];
 	attach("none", 0, NULL);
 	attach("gone", 0x3fffff, NULL);
-	attach("kernel", 2, NULL);
 	attach("self", getpid(), NULL);
 	other_sizes();
 	ranges();

@@ -86,7 +86,7 @@ class Session(Case):
         code, text = {}, {}
         for line in lines:
             name, code[name], text[name] = (line + "  ").split(" ", 2)
-        expected = {"none": 3, "gone": 3, "kernel": 5, "self": 2, "older": 0, "newer": 0, "unknown": 2, "no-size": 2, "ring": 2,
+        expected = {"none": 3, "gone": 3, "self": 2, "older": 0, "newer": 0, "unknown": 2, "no-size": 2, "ring": 2,
                     "part": 2, "jobs": 2, "for": 2, "cull": 2, "flags": 2, "both": 2, "pattern": 2, "folder": 14, "folder-errno": 2, "token": 2,
                     "twice": 7, "mark-long": 2, "mark-empty": 2, "mark-lines": 2, "wait": 17, "stop": 0, "stop-again": 0,
                     "wait-ended": 0, "flush-ended": 32, "open": 13, "open-text": 13, "filter": 2, "filter-value": 2, "cost": 2,
@@ -101,8 +101,9 @@ class Session(Case):
         """without the right to trace: the code of the program's exit status"""
         p = self.busy_victim("leaky")
         os.chmod(self.dir, 0o755)
+        shutil.copy(BUILD + "/libmemprof.so.1", self.dir)  # the user may not be able to read the build folder
         program = self.compile(f"{t.ROOT}/examples/library/sibling.c")
-        r = subprocess.run([*t.UNPRIVILEGED, program, str(p.pid), "1"], text=True, capture_output=True, cwd="/", env={"LD_LIBRARY_PATH": BUILD})
+        r = subprocess.run([*t.UNPRIVILEGED, program, str(p.pid), "1"], text=True, capture_output=True, cwd="/", env={"LD_LIBRARY_PATH": self.dir})
         self.assertEqual(r.returncode, 4, r.stderr)
         self.assertRegex(r.stderr, r"^attach: process \d+ .leaky. belongs to uid 0 and memprof runs as uid 65534")
 

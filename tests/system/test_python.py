@@ -7,6 +7,7 @@ import json
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -743,6 +744,9 @@ class Plugin(Module):
         """an ordinary user's tests are measured; where attaching is not permitted, a marked test fails with the reason"""
         for path in (self.dir, self.path("tests"), self.path("tmp")):
             os.chmod(path, 0o777)
+        # The folder of memprof's sources can be closed to the user.
+        shutil.copytree(PACKAGE + "/memprof", self.path("package/memprof"))
+        shutil.copy(LIBRARY, self.dir)
         out, results = self.run_tests("""
             import ctypes, pytest
             limit = pytest.mark.limit_memory("10 MB", leaks=0)
@@ -761,7 +765,7 @@ class Plugin(Module):
             @limit
             def test_not_permitted():
                 pass
-            """, prefix=t.UNPRIVILEGED, status=1)
+            """, prefix=t.UNPRIVILEGED, status=1, PYTHONPATH=self.path("package"), LIBMEMPROF=self.path("libmemprof.so.1"))
         self.assertEqual(results, {"test_below": "PASSED", "test_above": "FAILED", "test_not_dumpable": "PASSED",
                                    "test_not_permitted": "FAILED"}, out)
         self.assertIn("limit of 10.0 MiB", self.told(out, "test_above"))
