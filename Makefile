@@ -79,7 +79,12 @@ $(foreach f,$(FOLDERS),$(eval $(call folder,$(f))))
 # What prints the version is compiled again when it may have changed.
 $(patsubst src/%.c,$(O)/%.o,$(shell grep -rl --include='*.c' MEMPROF_VERSION src)): Makefile
 
-$(O)/%.o: src/%.c
+# All is compiled again when the flags have changed.
+$(O)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(CFLAGS)' >$@
+
+$(O)/%.o: src/%.c $(O)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -DMEMPROF_VERSION='"$(VERSION)"' -MMD -MP -c -o $@ $<
 
