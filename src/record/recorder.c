@@ -418,7 +418,7 @@ int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses
 		  const struct recorder_ending *ending)
 {
 	struct aggregator *a = &r->aggregator;
-	uint64_t *pc, n;
+	uint64_t *pc, n, bytes;
 	int ret, pieces;
 
 	__atomic_store_n(&r->shared.stop, true, __ATOMIC_RELEASE);
@@ -441,13 +441,16 @@ int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses
 	if (ending && ending->embed) /* last, so that a full disk affects only these */
 		embed(a, ending);
 	mpf_flush(a->file);
-	r->shared.shown.file_bytes = a->piece.bytes_before + mpf_bytes(a->file);
+	bytes = a->piece.bytes_before + mpf_bytes(a->file);
 	ret = mpf_close(a->file);
 	a->file = NULL;
 	if (r->config.live_only && !pieces)
 		ret = publish(&a->piece.closer, ret);
+	pthread_mutex_lock(&r->shared.lock); /* other threads can call recorder_progress() */
+	r->shared.shown.file_bytes = bytes;
 	r->shared.shown.pieces_deleted = a->piece.closer.kept.deleted;
 	r->shared.shown.delete_error = a->piece.closer.kept.error;
+	pthread_mutex_unlock(&r->shared.lock);
 	return pieces ? pieces : ret;
 }
 
