@@ -19,8 +19,6 @@
 #include "lib/thread.h"
 #include "record/carry.h"
 
-#define MARK_MOST 400 /* bytes */
-
 struct memprof_session {
 	pthread_t thread;
 	pid_t pid;
@@ -393,9 +391,10 @@ int memprof_flush(memprof_session *s, struct memprof_position *p, struct memprof
 int memprof_mark(memprof_session *s, const char *name, struct memprof_position *p,
 		 struct memprof_error *err)
 {
-	if (!*name || strlen(name) > MARK_MOST || strchr(name, '\n'))
+	if (!recorder_is_mark(name))
 		return api_fail(err, MEMPROF_USAGE, -EINVAL,
-				"the name of a mark is one line of at most %d bytes", MARK_MOST);
+				"the name of a mark is one line of at most %d bytes",
+				RECORDER_MARK_MOST);
 	return request(s, &(struct request){mark, name}, p, err);
 }
 

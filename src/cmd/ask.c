@@ -10,6 +10,7 @@
 #include "lib/human.h"
 #include "lib/json_gen.h"
 #include "lib/printable.h"
+#include "record/recorder.h"
 
 #define OPTIONS_HELP                                                                               \
 	"  -p, --pid PID    the process\n"                                                         \
@@ -91,8 +92,9 @@ static int command(int argc, char **argv, const char *help, const char *done, bo
 		return usage_error("mark: give one name");
 	if (!named && optind < argc)
 		return unexpected_argument(argv[0], argv[optind]);
-	if (named && (!*argv[optind] || strlen(argv[optind]) > 400 || strchr(argv[optind], '\n')))
-		return usage_error("mark: a name is one line of at most 400 bytes");
+	if (named && !recorder_is_mark(argv[optind]))
+		return usage_error("mark: a name is one line of at most %d bytes",
+				   RECORDER_MARK_MOST);
 	snprintf(line, sizeof(line), named ? "%s %s" : "%s", argv[0], argv[optind]);
 	if (request_send(pid, line, &j, &b, &err))
 		return complain(&err);

@@ -498,7 +498,8 @@ static int run_core(const struct command *c)
 
 int cmd_leaks(int argc, char **argv)
 {
-	struct command c = {.o = {.confirm = 1, .interval_ms = 10000, .content = true}};
+	struct command c = {
+	    .o = {.confirm = 1, .interval_ms = ANALYSIS_INTERVAL_MS, .content = true}};
 	struct mp_err err = {0};
 	struct target t;
 	bool done = false;

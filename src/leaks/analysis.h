@@ -27,6 +27,8 @@
 #include "leaks/why.h"
 #include "snapshot/snapshot.h"
 
+#define ANALYSIS_INTERVAL_MS 10000 /* the usual interval */
+
 struct analysis_options {
 	uint64_t max_pause_ms; /* 0: no limit */
 	uint32_t confirm;      /* number of snapshots, 1 or more, that must all show a leak */

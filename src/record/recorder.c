@@ -259,6 +259,11 @@ bool recorder_is_paused(struct recorder *r)
 	return __atomic_load_n(&r->shared.paused, __ATOMIC_RELAXED) & 1;
 }
 
+bool recorder_is_mark(const char *name)
+{
+	return *name && strlen(name) <= RECORDER_MARK_MOST && !strchr(name, '\n');
+}
+
 int recorder_mark(struct recorder *r, const char *name)
 {
 	char *copy;

@@ -50,6 +50,10 @@ struct recorder_rotation {
 	struct recorder_ending ending;
 };
 
+#define RECORDER_MARK_MOST 400 /* bytes */
+/* Return: whether @name can be the name of a mark. */
+bool recorder_is_mark(const char *name);
+
 struct recorder_config {
 	/* memprof's mapping of the session block: the target can write there */
 	struct ss_control *block;
