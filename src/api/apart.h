@@ -4,9 +4,17 @@
 #ifndef API_APART_H
 #define API_APART_H
 
+#include <sys/types.h>
 #include "lib/err.h"
 
-/* Return: what @run returned, or a negative errno with @err if no thread could be started. */
-int apart_run(int (*run)(void *arg), void *arg, struct mp_err *err);
+struct target;
+
+/**
+ * apart_run() - look at a process and examine it
+ * @run: called with the process, which it must not keep, and @arg
+ * Return: what @run returned, or a negative errno; with @err.
+ */
+int apart_run(pid_t pid, int (*run)(struct target *t, void *arg, struct mp_err *err), void *arg,
+	      struct mp_err *err);
 
 #endif

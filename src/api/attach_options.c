@@ -59,8 +59,8 @@ int attach_options_take(const struct memprof_attach_options *from, struct attach
 	struct memprof_attach_options *g = &copy->given;
 
 	memset(copy, 0, sizeof(*copy));
-	if (from && !sized_take(from, from->size, g, sizeof(*g)))
-		return sized_refuse(err);
+	if (sized_take(from, g, sizeof(*g), err))
+		return -E2BIG;
 	if (!copy_text(&g->output, &copy->output) || !copy_text(&g->to, &copy->to) ||
 	    !copy_text(&g->token_file, &copy->token_file))
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");

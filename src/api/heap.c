@@ -11,26 +11,17 @@
 #include "lib/path.h"
 
 struct memprof_heap {
+	struct memprof_heap_options o;
 	struct heap_report r;
 	size_t next; /* index in r.types */
 };
 
-/* Return: 0, or a negative errno with @err. */
-static int take_options(const struct memprof_heap_options *from, struct memprof_heap_options *o,
-			struct mp_err *err)
-{
-	*o = (struct memprof_heap_options){.size = sizeof(*o)};
-	if (from && !sized_take(from, from->size, o, sizeof(*o)))
-		return sized_refuse(err);
-	return 0;
-}
-
-static int take(struct memprof_heap *h, struct target *t, const struct memprof_heap_options *o,
-		struct mp_err *err)
+static int take(struct target *t, void *arg, struct mp_err *err)
 {
 	const struct heap_report_options wanted = {0};
+	struct memprof_heap *h = arg;
 	struct snapshot_plan plan;
-	int ret = mode_plan(&plan, t, o->mode, o->max_pause_ms, err);
+	int ret = mode_plan(&plan, t, h->o.mode, h->o.max_pause_ms, err);
 
 	if (ret)
 		return target_ask_again(t, ret, err);
@@ -41,44 +32,23 @@ static int take(struct memprof_heap *h, struct target *t, const struct memprof_h
 	return -EBUSY;
 }
 
-/* What memprof_heap_take() does in a thread of its own. */
-struct examination {
-	pid_t pid;
-	struct memprof_heap *h;
-	struct memprof_heap_options o;
-	struct mp_err *err;
-};
-
-static int examine(void *arg)
-{
-	const struct examination *e = arg;
-	struct target t;
-	int ret = target_look(&t, e->pid, e->err);
-
-	if (ret)
-		return ret;
-	ret = take(e->h, &t, &e->o, e->err);
-	target_close(&t);
-	return ret;
-}
-
-int memprof_heap_take(pid_t pid, const struct memprof_heap_options *options, memprof_heap **out,
+int memprof_heap_take(pid_t pid, const struct memprof_heap_options *o, memprof_heap **out,
 		      struct memprof_error *err)
 {
+	memprof_heap *h = calloc(1, sizeof(*h));
 	struct mp_err why = {0};
-	struct examination e = {.pid = pid, .h = calloc(1, sizeof(*e.h)), .err = &why};
 	int ret;
 
-	if (!e.h)
+	if (!h)
 		return api_fail(err, MEMPROF_FAILURE, -ENOMEM, "out of memory");
-	ret = take_options(options, &e.o, &why);
+	ret = sized_take(o, &h->o, sizeof(h->o), &why);
 	if (!ret)
-		ret = apart_run(examine, &e, &why);
+		ret = apart_run(pid, take, h, &why);
 	if (ret) {
-		memprof_heap_free(e.h);
+		memprof_heap_free(h);
 		return mode_error(err, ret, &why);
 	}
-	*out = e.h;
+	*out = h;
 	return MEMPROF_OK;
 }
 

@@ -11,33 +11,21 @@
 #include "attach/target.h"
 #include "join/leaks_join.h"
 
-#define INTERVAL_MS 10000 /* default */
-
 struct memprof_leaks {
+	struct memprof_leaks_options o;
 	struct analysis a;
 	struct leak_join j;
 	size_t next; /* index in a.clusters */
 };
 
-/* Return: 0, or a negative errno with @err. */
-static int take_options(const struct memprof_leaks_options *from, struct memprof_leaks_options *o,
-			struct mp_err *err)
-{
-	*o = (struct memprof_leaks_options){.size = sizeof(*o)};
-	if (from && !sized_take(from, from->size, o, sizeof(*o)))
-		return sized_refuse(err);
-	o->confirm = o->confirm ? o->confirm : 1;
-	o->interval_ms = o->interval_ms ? o->interval_ms : INTERVAL_MS;
-	return 0;
-}
-
 /* Return: as analysis_run(). */
-static int analyse(struct memprof_leaks *l, struct target *t, const struct memprof_leaks_options *o,
-		   struct mp_err *err)
+static int analyse(struct memprof_leaks *l, struct target *t, struct mp_err *err)
 {
+	const struct memprof_leaks_options *o = &l->o;
 	const struct analysis_options ao = {.max_pause_ms = o->max_pause_ms,
-					    .confirm = o->confirm,
-					    .interval_ms = o->interval_ms,
+					    .confirm = o->confirm ? o->confirm : 1,
+					    .interval_ms = o->interval_ms ? o->interval_ms
+									  : ANALYSIS_INTERVAL_MS,
 					    .content = !o->no_content};
 	struct snapshot_plan plan;
 	int ret = recording_of_find(&l->j.r, t, o->recording, err);
@@ -50,55 +38,42 @@ static int analyse(struct memprof_leaks *l, struct target *t, const struct mempr
 }
 
 /* Adds the stacks.  Without a recording that was asked for, there are none. */
-static int join(struct memprof_leaks *l, const struct memprof_leaks_options *o, struct mp_err *err)
+static int join(struct memprof_leaks *l, struct mp_err *err)
 {
 	int ret = join_make(&l->j, &l->a, err);
 
-	if (!ret || o->recording)
+	if (!ret || l->o.recording)
 		return ret;
 	snprintf(l->j.r.why_not, sizeof(l->j.r.why_not), "%s", err->what);
 	join_free(&l->j);
 	return 0;
 }
 
-/* What memprof_leaks_find() does in a thread of its own. */
-struct search {
-	pid_t pid;
-	struct memprof_leaks *l;
-	struct memprof_leaks_options o;
-	struct mp_err *err;
-};
-
-static int search(void *arg)
+static int find(struct target *t, void *arg, struct mp_err *err)
 {
-	const struct search *s = arg;
-	struct target t;
-	int ret = target_look(&t, s->pid, s->err);
+	int ret = analyse(arg, t, err);
 
-	if (ret)
-		return ret;
-	ret = analyse(s->l, &t, &s->o, s->err);
-	target_close(&t);
-	return ret ? ret : join(s->l, &s->o, s->err);
+	return ret ? ret : join(arg, err);
 }
 
-int memprof_leaks_find(pid_t pid, const struct memprof_leaks_options *options, memprof_leaks **out,
+int memprof_leaks_find(pid_t pid, const struct memprof_leaks_options *o, memprof_leaks **out,
 		       struct memprof_error *err)
 {
+	memprof_leaks *l = calloc(1, sizeof(*l));
 	struct mp_err why = {0};
-	struct search s = {.pid = pid, .l = calloc(1, sizeof(*s.l)), .err = &why};
 	int ret;
 
-	if (!s.l)
+	if (!l)
 		return api_fail(err, MEMPROF_FAILURE, -ENOMEM, "out of memory");
-	ret = take_options(options, &s.o, &why);
+	ret = sized_take(o, &l->o, sizeof(l->o), &why);
 	if (!ret)
-		ret = apart_run(search, &s, &why);
+		ret = apart_run(pid, find, l, &why);
+	l->o.recording = NULL; /* the caller's */
 	if (ret) {
-		memprof_leaks_free(s.l);
+		memprof_leaks_free(l);
 		return mode_error(err, ret, &why);
 	}
-	*out = s.l;
+	*out = l;
 	return MEMPROF_OK;
 }
 

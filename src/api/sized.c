@@ -2,27 +2,33 @@
 #include "api/sized.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
-bool sized_take(const void *from, size_t from_size, void *to, size_t to_size)
+/* Are all bytes of @from behind the first @known 0? */
+static bool rest_is_zero(const char *from, size_t size, size_t known)
 {
-	const char *more = from;
-
-	if (from_size < sizeof(size_t))
-		return false;
-	for (size_t i = to_size; i < from_size; i++) {
-		if (more[i])
+	for (size_t i = known; i < size; i++) {
+		if (from[i])
 			return false;
 	}
-	memset(to, 0, to_size);
-	memcpy(to, from, from_size < to_size ? from_size : to_size);
 	return true;
 }
 
-int sized_refuse(struct mp_err *err)
+int sized_take(const void *from, void *to, size_t to_size, struct mp_err *err)
 {
-	return mp_fail(err, MP_EXIT_USAGE, -E2BIG,
-		       "the size of the options is wrong, or they are of a newer libmemprof");
+	size_t size = 0;
+
+	memset(to, 0, to_size);
+	if (!from)
+		return 0;
+	memcpy(&size, from, sizeof(size));
+	if (size < sizeof(size) || !rest_is_zero(from, size, to_size))
+		return mp_fail(
+		    err, MP_EXIT_USAGE, -E2BIG,
+		    "the size of the options is wrong, or they are of a newer libmemprof");
+	memcpy(to, from, size < to_size ? size : to_size);
+	return 0;
 }
 
 void sized_give(const void *from, size_t from_size, void *to)
