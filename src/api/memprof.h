@@ -117,7 +117,7 @@ struct memprof_attach_options {
 	uint64_t
 	    deliver_ms; /* after the end: with nothing delivered for so long, the rest is lost; 0: the default */
 	/* Called with what memprof attach would print on stderr: one line without a newline.  By the
-	 * session's own thread.  NULL: nobody wants to know. */
+	 * session's own thread.  NULL: not called. */
 	void (*message)(void *ctx, const char *line);
 	/* Called by the session's thread when the recording has begun, once a second, and when it has
 	 * ended.  Of the functions of a session it may call memprof_look() and memprof_path(). */
@@ -185,8 +185,8 @@ int memprof_resume(memprof_session *s, struct memprof_position *p, struct mempro
 /* Return: a descriptor, which belongs to @s, that poll(2) finds readable when the recording has ended. */
 int memprof_fd(const memprof_session *s);
 /**
- * memprof_wait() - wait until the recording has ended, because the process did, or executed another program, or
- * somebody else ended it
+ * memprof_wait() - wait until the recording has ended: the process ended or executed another program, or
+ * memprof_stop() or memprof detach ended the recording
  * @timeout_ms: < 0: any time
  * Return: MEMPROF_OK: it is complete; MEMPROF_TIMEOUT: it has not ended; or why it failed.  Any thread.
  */
