@@ -21,7 +21,7 @@
 /* Live table entries are prefetched in bursts: this many cache misses proceed in parallel, more
  * would wait for each other. */
 #define BURST 4u
-#define MOVES 1024u /* events between two calls of aggregator_moves() */
+#define OFTEN 1024u /* events between two calls of aggregator_moves() and limit_sums() */
 #define AHEAD 8u    /* distance from the current event to the first of a burst */
 
 int aggregator_init(struct aggregator *a, const struct recorder_config *config,
@@ -100,8 +100,10 @@ static void run_batch(struct aggregator *a, struct sorted *sorted)
 
 		if (!(i % BURST))
 			prefetch(a, i);
-		if (!(i % MOVES))
+		if (!(i % OFTEN)) {
 			aggregator_moves(a);
+			limit_sums(a);
+		}
 		a->at = i;
 		if (e->slot == ORDER_TAKEN)
 			continue;

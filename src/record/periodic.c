@@ -66,13 +66,11 @@ void put_marks(struct aggregator *a, uint64_t now)
 	vec_free(&marks);
 }
 
-/* In a program whose threads come and go few blocks have a sum in common, and a slice would become a
- * piece far larger than wanted. */
-static void limit_sums(struct aggregator *a)
+void limit_sums(struct aggregator *a)
 {
 	int ret;
 
-	if (cull_count_sums(a->cull) < MOST_SUMS)
+	if (!a->cull || cull_count_sums(a->cull) < MOST_SUMS)
 		return;
 	put_hooks_and_modules(a);
 	ret = cull_write_sums(a->cull);
@@ -88,7 +86,7 @@ void release_culled(struct aggregator *a, uint64_t now)
 		a->now.error = ret;
 	if (now >= a->next_slice_ns)
 		put_sums(a, now);
-	else if (a->cull)
+	else
 		limit_sums(a);
 }
 

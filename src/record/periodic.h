@@ -11,6 +11,9 @@ struct aggregator;
 void put_hooks_and_modules(struct aggregator *a);
 /* Writes the marks that were set since the last call, with the time @now (ns since the start). */
 void put_marks(struct aggregator *a, uint64_t now);
+/* Writes the sums of the culled blocks if there are too many.  In a program with many threads, or whose threads
+ * come and go, few blocks have a sum in common. */
+void limit_sums(struct aggregator *a);
 /* Writes the events that culling holds back and that are old enough at @now, and if a slice ends then
  * the sums of the culled blocks. */
 void release_culled(struct aggregator *a, uint64_t now);

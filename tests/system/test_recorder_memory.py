@@ -16,7 +16,7 @@ RING = 4 * MIB
 QUEUE = 48 * MIB
 REST = 24 * MIB  # memprof itself, the live table, stacks, the session's tables
 CULLED = 80 * MIB  # blocks that are held until it is known whether they are culled, and the sums of the culled ones
-STATE = 1024  # of a thread, in the recorder
+STATE = 4096  # of a thread, in the recorder: 3.2 KiB, and what the allocator cannot use again
 SLOT = 64 << 10  # of a thread that allocates in few places, in the process, beside its ring
 
 
