@@ -8,8 +8,7 @@
 #include "heaps/python/python.h"
 #include "heaps/scan.h"
 
-#define HEAD_WORDS                                                                                 \
-	6u /* of a block: up to four before the object, its reference count and its type */
+#define HEAD_WORDS   9u /* of a block: up to four before the object, and its first five */
 #define SMALL_COUNT  4096u
 #define MOST_PADDING 24u /* of an object at the end of its block */
 /* Sizes of blocks that can be an interpreter: PyInterpreterState. */
@@ -60,6 +59,87 @@ static uint16_t classify(const struct python_types *t, const struct image *img,
 	return 0;
 }
 
+/* PyASCIIObject, from the object's start, and bits of its state.  Behind it follow the characters or, for those that are
+ * not all ASCII, three words more (from 3.12 on: two). */
+#define STR_LENGTH	16u
+#define STR_STATE	32u
+#define STR_KIND(state) ((state) >> 2 & 7) /* bytes a character */
+#define STR_COMPACT	(1u << 5)	   /* the characters are in the same block */
+#define STR_ASCII	(1u << 6)
+/* PyListObject */
+#define LIST_LENGTH 16u
+#define LIST_ITEMS  24u
+#define LIST_ROOM   32u
+/* PyVarObject; the items of an int are digits, and its length has three more bits from 3.12 on. */
+#define VAR_LENGTH  16u
+#define BYTES_ITEMS 32u
+#define INT_ITEMS   24u
+#define TUPLE_ITEMS 24u
+
+static uint64_t used_by_str(uint32_t minor, const uint64_t *str)
+{
+	const uint64_t state = str[STR_STATE / 8], before_12 = minor < 12 ? 8 : 0;
+
+	return state & STR_COMPACT ? (state & STR_ASCII ? 40 : 56 + before_12) + before_12 +
+					 (str[STR_LENGTH / 8] + 1) * STR_KIND(state)
+				   : 0;
+}
+
+static uint64_t digits(uint32_t minor, uint64_t length)
+{
+	/* Before 3.12, the length of a negative number is negative. */
+	uint64_t n = minor >= 12 ? length >> 3 : (int64_t)length < 0 ? -length : length;
+
+	return n ? n : 1;
+}
+
+/* Return: the bytes of a block that begins with @head up to the end of its object; 0: not known. */
+static uint64_t used_by(const struct python_types *t, const struct python_type *type,
+			const uint64_t *head)
+{
+	const uint64_t *object = head + type->before / 8, length = object[VAR_LENGTH / 8];
+
+	switch (type->kind) {
+	case PYTHON_STR:
+		return used_by_str(t->minor, object);
+	case PYTHON_BYTES:
+		return BYTES_ITEMS + length + 1;
+	case PYTHON_INT:
+		return INT_ITEMS + 4 * digits(t->minor, length);
+	case PYTHON_TUPLE:
+		return type->before + TUPLE_ITEMS + 8 * length;
+	default:
+		return type->fixed ? type->before + type->size : 0;
+	}
+}
+
+static uint16_t padding_of(const struct python_types *t, const struct python_type *type,
+			   const uint64_t *head, uint64_t size)
+{
+	const uint64_t used = used_by(t, type, head);
+
+	return used && used < size && size - used <= MOST_PADDING ? (uint16_t)(size - used) : 0;
+}
+
+/* The items of a list are in a block of their own.  @head: the first words of the list's block. */
+static void note_items(struct python *p, const struct index *x, const struct python_type *type,
+		       const uint64_t *head)
+{
+	const uint64_t *list = head + type->before / 8;
+	uint64_t length, items, room, unused;
+	uint32_t block;
+
+	length = list[LIST_LENGTH / 8];
+	items = list[LIST_ITEMS / 8];
+	room = list[LIST_ROOM / 8];
+	block = index_find(x, items);
+	if (block == INDEX_NONE || p->block[block].addr != items || length > room ||
+	    room > p->block[block].size / 8)
+		return;
+	unused = p->block[block].size - 8 * length;
+	p->unused[block] = unused < UINT16_MAX ? (uint16_t)unused : UINT16_MAX;
+}
+
 /* Searches a block for the state of a collector. */
 static int find_collector(struct python *p, struct image *img, struct image_view *view,
 			  const struct heap_block *b)
@@ -86,14 +166,15 @@ static int find_collector(struct python *p, struct image *img, struct image_view
 	return 0;
 }
 
-static int find_objects(struct python *p, struct image *img, size_t n)
+static int find_objects(struct python *p, struct image *img, const struct index *x, size_t n)
 {
 	struct image_view view = {0}, state = {0};
 	int ret = 0;
 
 	for (size_t i = 0; i < n && !ret; i++) {
 		const struct heap_block *b = &p->block[i];
-		uint64_t word[HEAD_WORDS];
+		const struct python_type *type;
+		uint64_t word[HEAD_WORDS] = {0};
 		size_t words = b->size / 8 < HEAD_WORDS ? (size_t)(b->size / 8) : HEAD_WORDS;
 		const void *at = words ? image_view(img, &view, b->addr, 8 * words) : NULL;
 
@@ -101,6 +182,11 @@ static int find_objects(struct python *p, struct image *img, size_t n)
 			continue;
 		memcpy(word, at, 8 * words);
 		p->type[i] = classify(&p->types, img, word, words, b->size);
+		type = python_type(p, (uint32_t)i);
+		if (type)
+			p->unused[i] = padding_of(&p->types, type, word, b->size);
+		if (type && type->kind == PYTHON_LIST)
+			note_items(p, x, type, word);
 		if (!p->type[i] && b->size >= LEAST_STATE && b->size <= MOST_STATE)
 			ret = find_collector(p, img, &state, b);
 	}
@@ -195,9 +281,11 @@ int python_take(struct python **out, struct image *img, const struct census *c,
 		return -ENOMEM;
 	p->block = c->blocks.at;
 	p->type = calloc(c->blocks.n + 1, sizeof(*p->type));
-	ret = p->type ? python_types_take(&p->types, img, p->block, c->blocks.n, minor) : -ENOMEM;
+	p->unused = calloc(c->blocks.n + 1, sizeof(*p->unused));
+	ret = p->type && p->unused ? python_types_take(&p->types, img, p->block, c->blocks.n, minor)
+				   : -ENOMEM;
 	if (!ret)
-		ret = find_objects(p, img, c->blocks.n);
+		ret = find_objects(p, img, x, c->blocks.n);
 	if (!ret) {
 		check_links(p, img, x, c->blocks.n);
 		*out = p;
@@ -214,6 +302,7 @@ void python_free(struct python *p)
 	python_types_free(&p->types);
 	vec_free(&p->collectors);
 	free(p->type);
+	free(p->unused);
 	free(p);
 }
 
@@ -232,6 +321,12 @@ unsigned int python_hidden(const struct python *p, uint32_t block, struct heap_r
 		range[n++] =
 		    (struct heap_range){start + WEAK_LINKS, start + WEAK_LINKS + 16, HEAP_METADATA};
 	}
+	if (t && t->kind == PYTHON_STR)
+		range[n++] =
+		    (struct heap_range){start + STR_STATE, start + STR_STATE + 8, HEAP_METADATA};
+	if (p->unused[block])
+		range[n++] = (struct heap_range){b->addr + b->size - p->unused[block],
+						 b->addr + b->size, HEAP_METADATA};
 	for (size_t i = 0; !t && b->size >= LEAST_STATE && i < p->collectors.n; i++) {
 		const struct heap_range *r = &p->collectors.at[i];
 

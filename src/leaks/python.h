@@ -6,6 +6,10 @@
  * object lead behind them.  The garbage collector links all containers in lists.  Such a link does not
  * keep an object: if it counted, everything would be reachable, and each object would be retained by
  * the one before it in a list.  The same holds for weak references.
+ *
+ * Allocators round sizes up, and Python clears nothing: between the end of an object and that of its block is what was
+ * there before, which can be a pointer to memory that was used again.  The same holds for the items that a list has
+ * room for.
  */
 #ifndef LEAKS_PYTHON_H
 #define LEAKS_PYTHON_H
@@ -18,15 +22,16 @@
 struct python {
 	struct python_types types;
 	const struct heap_block *block;
-	uint16_t *type; /* by block: 1 + index in types.list; 0: not an object */
+	uint16_t *type;	  /* by block: 1 + index in types.list; 0: not an object */
+	uint16_t *unused; /* by block: bytes at its end that have nothing of Python */
 	/* Heads of the collector's lists that are in blocks: interpreters that were allocated. */
 	VEC(struct heap_range) collectors; /* by address */
 };
 
-#define PYTHON_HIDDEN 4 /* most ranges in a block */
+#define PYTHON_HIDDEN 5 /* most ranges in a block */
 
 /* @c: census of @img; its blocks must stay in place.  @x: index of these.  @out: set to what is known of Python, or NULL
- * if there is none.  Needs 2 bytes a block.  Return: 0 or -ENOMEM. */
+ * if there is none.  Needs 4 bytes a block.  Return: 0 or -ENOMEM. */
 int python_take(struct python **out, struct image *img, const struct census *c,
 		const struct index *x);
 void python_free(struct python *p);

@@ -270,6 +270,23 @@ static bool is_weak(const char *name)
 	       !strcmp(name, "weakref.ProxyType") || !strcmp(name, "weakref.CallableProxyType");
 }
 
+static enum python_kind exact_kind(const char *name)
+{
+	static const struct {
+		const char *name;
+		enum python_kind kind;
+	} kinds[] = {{"str", PYTHON_STR},
+		     {"bytes", PYTHON_BYTES},
+		     {"int", PYTHON_INT},
+		     {"tuple", PYTHON_TUPLE}};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		if (!strcmp(kinds[i].name, name))
+			return kinds[i].kind;
+	}
+	return PYTHON_OTHER;
+}
+
 /* Types have the kind of their built-in base. */
 static void find_kinds(struct python_types *t, const char *python)
 {
@@ -287,6 +304,8 @@ static void find_kinds(struct python_types *t, const char *python)
 				it->kind = PYTHON_SET;
 			else if (built_in && base->size >= 56 && !strcmp(base->name, "module"))
 				it->kind = PYTHON_MODULE;
+			else if (built_in && !i)
+				it->kind = exact_kind(it->name);
 			next = python_types_find(t, base->base);
 			if (next == UINT32_MAX)
 				break;

@@ -20,6 +20,11 @@ enum python_kind {
 	PYTHON_SET,
 	PYTHON_WEAK,
 	PYTHON_MODULE,
+	/* Exactly these types, not those that are derived from them. */
+	PYTHON_STR,
+	PYTHON_BYTES,
+	PYTHON_INT,
+	PYTHON_TUPLE,
 };
 
 struct python_type {

@@ -50,10 +50,18 @@ class Leaked(list):
 
 
 def leak(number):
-    """Counts references that nobody has, as a faulty extension does."""
+    """Counts references that nobody has, as a faulty extension does.  Then makes two objects for each, in blocks that
+    had its address: behind the one's end, and in the other's state."""
     for i in range(number):
         value = Leaked([i, "leaked %d" % i])
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
+        address = id(value).to_bytes(8, "little")
+        old = bytes(24) + address[:7]
+        del old
+        rounded.append(bytes(16))
+        old = address + bytes(23)
+        del old
+        rounded.append("%012d" % i)
 
 
 def rings(number):
@@ -84,6 +92,7 @@ bigs = [Big() for _ in range(300)]
 weak = WeakSet(bigs)
 table = set(range(10000))
 reserved = Counted()
+rounded = []
 others = [weakref() for _ in range(200)]
 for n in range(1000):
     reserved.append(n)
