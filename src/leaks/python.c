@@ -7,10 +7,10 @@
 #include <string.h>
 #include "heaps/python/python.h"
 #include "heaps/scan.h"
+#include "leaks/python_layout.h"
+#include "leaks/python_unused.h"
 
-#define HEAD_WORDS   9u /* of a block: up to four before the object, and its first five */
-#define SMALL_COUNT  4096u
-#define MOST_PADDING 24u /* of an object at the end of its block */
+#define SMALL_COUNT 4096u
 /* Sizes of blocks that can be an interpreter: PyInterpreterState. */
 #define LEAST_STATE (4u << 10)
 #define MOST_STATE  (4u << 20)
@@ -31,7 +31,7 @@ static bool fits(const struct python_type *t, uint64_t size)
 {
 	const uint64_t least = t->before + t->size;
 
-	return size >= least && (!t->fixed || size <= least + MOST_PADDING);
+	return size >= least && (!t->fixed || size <= least + PYTHON_PADDING);
 }
 
 /* Return: 1 + index of the type of the object in a block of @size bytes that begins with the @n
@@ -57,87 +57,6 @@ static uint16_t classify(const struct python_types *t, const struct image *img,
 		return (uint16_t)(found + 1);
 	}
 	return 0;
-}
-
-/* PyASCIIObject, from the object's start, and bits of its state.  Behind it follow the characters or, for those that are
- * not all ASCII, three words more (from 3.12 on: two). */
-#define STR_LENGTH	16u
-#define STR_STATE	32u
-#define STR_KIND(state) ((state) >> 2 & 7) /* bytes a character */
-#define STR_COMPACT	(1u << 5)	   /* the characters are in the same block */
-#define STR_ASCII	(1u << 6)
-/* PyListObject */
-#define LIST_LENGTH 16u
-#define LIST_ITEMS  24u
-#define LIST_ROOM   32u
-/* PyVarObject; the items of an int are digits, and its length has three more bits from 3.12 on. */
-#define VAR_LENGTH  16u
-#define BYTES_ITEMS 32u
-#define INT_ITEMS   24u
-#define TUPLE_ITEMS 24u
-
-static uint64_t used_by_str(uint32_t minor, const uint64_t *str)
-{
-	const uint64_t state = str[STR_STATE / 8], before_12 = minor < 12 ? 8 : 0;
-
-	return state & STR_COMPACT ? (state & STR_ASCII ? 40 : 56 + before_12) + before_12 +
-					 (str[STR_LENGTH / 8] + 1) * STR_KIND(state)
-				   : 0;
-}
-
-static uint64_t digits(uint32_t minor, uint64_t length)
-{
-	/* Before 3.12, the length of a negative number is negative. */
-	uint64_t n = minor >= 12 ? length >> 3 : (int64_t)length < 0 ? -length : length;
-
-	return n ? n : 1;
-}
-
-/* Return: the bytes of a block that begins with @head up to the end of its object; 0: not known. */
-static uint64_t used_by(const struct python_types *t, const struct python_type *type,
-			const uint64_t *head)
-{
-	const uint64_t *object = head + type->before / 8, length = object[VAR_LENGTH / 8];
-
-	switch (type->kind) {
-	case PYTHON_STR:
-		return used_by_str(t->minor, object);
-	case PYTHON_BYTES:
-		return BYTES_ITEMS + length + 1;
-	case PYTHON_INT:
-		return INT_ITEMS + 4 * digits(t->minor, length);
-	case PYTHON_TUPLE:
-		return type->before + TUPLE_ITEMS + 8 * length;
-	default:
-		return type->fixed ? type->before + type->size : 0;
-	}
-}
-
-static uint16_t padding_of(const struct python_types *t, const struct python_type *type,
-			   const uint64_t *head, uint64_t size)
-{
-	const uint64_t used = used_by(t, type, head);
-
-	return used && used < size && size - used <= MOST_PADDING ? (uint16_t)(size - used) : 0;
-}
-
-/* The items of a list are in a block of their own.  @head: the first words of the list's block. */
-static void note_items(struct python *p, const struct index *x, const struct python_type *type,
-		       const uint64_t *head)
-{
-	const uint64_t *list = head + type->before / 8;
-	uint64_t length, items, room, unused;
-	uint32_t block;
-
-	length = list[LIST_LENGTH / 8];
-	items = list[LIST_ITEMS / 8];
-	room = list[LIST_ROOM / 8];
-	block = index_find(x, items);
-	if (block == INDEX_NONE || p->block[block].addr != items || length > room ||
-	    room > p->block[block].size / 8)
-		return;
-	unused = p->block[block].size - 8 * length;
-	p->unused[block] = unused < UINT16_MAX ? (uint16_t)unused : UINT16_MAX;
 }
 
 /* Searches a block for the state of a collector. */
@@ -166,6 +85,15 @@ static int find_collector(struct python *p, struct image *img, struct image_view
 	return 0;
 }
 
+/* Notes what is unused of the block with the items of a list.  @list: its words. */
+static void note_items(struct python *p, const struct index *x, const uint64_t *list)
+{
+	const uint32_t b = index_find(x, list[LIST_ITEMS]);
+
+	if (b != INDEX_NONE && p->block[b].addr == list[LIST_ITEMS])
+		p->unused[b] = python_unused_by_items(list, p->block[b].size);
+}
+
 static int find_objects(struct python *p, struct image *img, const struct index *x, size_t n)
 {
 	struct image_view view = {0}, state = {0};
@@ -174,8 +102,8 @@ static int find_objects(struct python *p, struct image *img, const struct index 
 	for (size_t i = 0; i < n && !ret; i++) {
 		const struct heap_block *b = &p->block[i];
 		const struct python_type *type;
-		uint64_t word[HEAD_WORDS] = {0};
-		size_t words = b->size / 8 < HEAD_WORDS ? (size_t)(b->size / 8) : HEAD_WORDS;
+		uint64_t word[PYTHON_HEAD] = {0};
+		size_t words = b->size / 8 < PYTHON_HEAD ? (size_t)(b->size / 8) : PYTHON_HEAD;
 		const void *at = words ? image_view(img, &view, b->addr, 8 * words) : NULL;
 
 		if (!at)
@@ -184,9 +112,9 @@ static int find_objects(struct python *p, struct image *img, const struct index 
 		p->type[i] = classify(&p->types, img, word, words, b->size);
 		type = python_type(p, (uint32_t)i);
 		if (type)
-			p->unused[i] = padding_of(&p->types, type, word, b->size);
+			p->unused[i] = python_unused_by_object(&p->types, type, word, b->size);
 		if (type && type->kind == PYTHON_LIST)
-			note_items(p, x, type, word);
+			note_items(p, x, word + type->before / 8);
 		if (!p->type[i] && b->size >= LEAST_STATE && b->size <= MOST_STATE)
 			ret = find_collector(p, img, &state, b);
 	}
@@ -322,8 +250,8 @@ unsigned int python_hidden(const struct python *p, uint32_t block, struct heap_r
 		    (struct heap_range){start + WEAK_LINKS, start + WEAK_LINKS + 16, HEAP_METADATA};
 	}
 	if (t && t->kind == PYTHON_STR)
-		range[n++] =
-		    (struct heap_range){start + STR_STATE, start + STR_STATE + 8, HEAP_METADATA};
+		range[n++] = (struct heap_range){start + 8 * TEXT_STATE, start + 8 * TEXT_STATE + 8,
+						 HEAP_METADATA};
 	if (p->unused[block])
 		range[n++] = (struct heap_range){b->addr + b->size - p->unused[block],
 						 b->addr + b->size, HEAP_METADATA};

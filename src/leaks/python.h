@@ -6,10 +6,6 @@
  * object lead behind them.  The garbage collector links all containers in lists.  Such a link does not
  * keep an object: if it counted, everything would be reachable, and each object would be retained by
  * the one before it in a list.  The same holds for weak references.
- *
- * Allocators round sizes up, and Python clears nothing: between the end of an object and that of its block is what was
- * there before, which can be a pointer to memory that was used again.  The same holds for the items that a list has
- * room for.
  */
 #ifndef LEAKS_PYTHON_H
 #define LEAKS_PYTHON_H
@@ -23,7 +19,7 @@ struct python {
 	struct python_types types;
 	const struct heap_block *block;
 	uint16_t *type;	  /* by block: 1 + index in types.list; 0: not an object */
-	uint16_t *unused; /* by block: bytes at its end that have nothing of Python */
+	uint16_t *unused; /* by block: leaks/python_unused.h */
 	/* Heads of the collector's lists that are in blocks: interpreters that were allocated. */
 	VEC(struct heap_range) collectors; /* by address */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Layouts of CPython 3.9 to 3.13: listobject.h, dictobject.h and pycore_dict.h, setobject.h.
+ * Layouts of CPython 3.9 to 3.13: leaks/python_layout.h, dictobject.h and pycore_dict.h, setobject.h.
  */
 #include "leaks/python_names.h"
 
@@ -10,13 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "leaks/python.h"
+#include "leaks/python_layout.h"
 
 #define WORDS 8u /* of an object that are read */
 
 /* In words from the object's start. */
 enum {
-	LIST_SIZE = 2,
-	LIST_ITEMS = 3,
 	DICT_USED = 2,
 	DICT_KEYS = 4,
 	DICT_VALUES = 5,
@@ -25,8 +24,6 @@ enum {
 	SET_TABLE = 5,
 	MODULE_DICT = 2,
 	MODULE_NAME = 6,
-	TEXT_LENGTH = 2,
-	TEXT_STATE = 4,
 };
 #define MOST_TEXT   40u	  /* bytes of the name of a module or variable */
 #define LEAST_NAMED 1024u /* elements of containers that are named by their variable */
@@ -191,13 +188,14 @@ static bool read_table(struct namer *k, uint32_t block, struct dict_table *out)
 /* Reads a text that can be a name.  Return: false if it is none. */
 static bool read_text(const struct namer *k, uint64_t addr, char text[MOST_TEXT + 1])
 {
-	const uint64_t before = k->p->types.minor < 12 ? 48 : 40;
+	const uint32_t minor = k->p->types.minor;
 	uint64_t word[5];
 
 	if (!addr || !image_read_all(k->n->img, addr, word, sizeof(word)) || !word[TEXT_LENGTH] ||
-	    word[TEXT_LENGTH] > MOST_TEXT ||
-	    (word[TEXT_STATE] & 0x7c) != 0x64 || /* compact, ASCII */
-	    !image_read_all(k->n->img, addr + before, text, (size_t)word[TEXT_LENGTH]))
+	    word[TEXT_LENGTH] > MOST_TEXT || !(word[TEXT_STATE] & TEXT_COMPACT) ||
+	    !(word[TEXT_STATE] & TEXT_ASCII) || TEXT_KIND(word[TEXT_STATE]) != 1 ||
+	    !image_read_all(k->n->img, addr + text_start(minor, word[TEXT_STATE]), text,
+			    (size_t)word[TEXT_LENGTH]))
 		return false;
 	text[word[TEXT_LENGTH]] = 0;
 	for (size_t i = 0; i < word[TEXT_LENGTH]; i++) {

@@ -50,8 +50,8 @@ class Leaked(list):
 
 
 def leak(number):
-    """Counts references that nobody has, as a faulty extension does.  Then makes two objects for each, in blocks that
-    had its address: behind the one's end, and in the other's state."""
+    """Increments reference counts without keeping a reference, as a faulty extension does.  Then makes two objects for
+    each, in blocks that had its address: behind the one's end, and in the other's state."""
     for i in range(number):
         value = Leaked([i, "leaked %d" % i])
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
