@@ -86,8 +86,6 @@ void release_culled(struct aggregator *a, uint64_t now)
 		a->now.error = ret;
 	if (now >= a->next_slice_ns)
 		put_sums(a, now);
-	else
-		limit_sums(a);
 }
 
 void end_slice(struct aggregator *a, uint64_t now)
