@@ -92,6 +92,7 @@ static void wait_for_command(const struct own_recorder *r, pid_t parent)
 static void run(struct target *t, const struct recording_options *o, const struct own_recorder *r,
 		pid_t parent)
 {
+	const uint64_t one = 1;
 	int status = MP_EXIT_FAILURE;
 
 	background_leave_terminal();
@@ -101,6 +102,7 @@ static void run(struct target *t, const struct recording_options *o, const struc
 	if (getppid() == parent)
 		status = record(t, o);
 	fflush(NULL);
+	(void)!write(r->over, &one, sizeof(one));
 	if (!status && r->dir[0])
 		wait_for_command(r, parent);
 	remove_recording(r);
@@ -129,7 +131,8 @@ static int start(struct target *t, const struct recording_options *o, struct own
 	if (!r->messages)
 		return failed("cannot make a temporary file");
 	r->quit = eventfd(0, EFD_CLOEXEC);
-	if (r->quit < 0)
+	r->over = eventfd(0, EFD_CLOEXEC);
+	if (r->quit < 0 || r->over < 0)
 		return failed("cannot make an event");
 	fflush(NULL);
 	sigprocmask(SIG_BLOCK, &set, &before);
@@ -150,14 +153,11 @@ static int start(struct target *t, const struct recording_options *o, struct own
 	return status;
 }
 
-static int begin(const char *command, pid_t pid, const char *output, struct own_recorder *r)
+static int begin(const char *command, pid_t pid, const struct recording_options *wanted,
+		 struct own_recorder *r)
 {
-	struct recording_options o = {.path = output,
-				      .quiet = true,
-				      .carry_budget = CARRY_BUDGET,
-				      .notices = notices_printed(false),
-				      .orders = orders_by_signal(),
-				      .steps = debug_steps};
+	struct recording_options o = *wanted;
+	const char *output = o.path;
 	char pattern[2 * sizeof(r->dir)];
 	struct mp_err err = {0};
 	struct ss_control c;
@@ -166,6 +166,10 @@ static int begin(const char *command, pid_t pid, const char *output, struct own_
 	int status;
 
 	*r = (struct own_recorder){.recorded = pid};
+	o.quiet = true;
+	o.notices = notices_printed(false);
+	o.orders = orders_by_signal();
+	o.steps = debug_steps;
 	if (target_look(&t, pid, &err))
 		return complain(&err);
 	t.steps = debug_steps();
@@ -185,7 +189,8 @@ static int begin(const char *command, pid_t pid, const char *output, struct own_
 	return status;
 }
 
-int own_recorder_want(const char *command, pid_t pid, const char *output, struct own_recorder *r)
+int own_recorder_want(const char *command, pid_t pid, const struct recording_options *o,
+		      struct own_recorder *r)
 {
 	struct proc_status st;
 	struct mp_err err = {0};
@@ -203,7 +208,7 @@ int own_recorder_want(const char *command, pid_t pid, const char *output, struct
 			    pid, pid, pid);
 			return complain(&err);
 		}
-		if (output)
+		if (o->path)
 			return usage_error("%s: --output: process %d is being recorded already, "
 					   "to %s",
 					   command, pid, printable(j.recording));
@@ -211,7 +216,7 @@ int own_recorder_want(const char *command, pid_t pid, const char *output, struct
 	}
 	if (!proc_status_read(pid, 0, &st))
 		fprintf(stderr, "attaching to %s (%d) ...\n", printable(st.name), pid);
-	return begin(command, pid, output, r);
+	return begin(command, pid, o, r);
 }
 
 /* Waits for the end of the recorder.  Return: as waitpid() sets it. */
@@ -241,6 +246,7 @@ int own_recorder_end(struct own_recorder *r)
 	kill(r->pid, SIGTERM);
 	wait = wait_for_end(r->pid);
 	close(r->quit);
+	close(r->over);
 	remove_recording(r);
 	if (r->kept[0])
 		printf("recorded to %s\n", printable(r->kept));

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <sys/types.h>
+#include "control/options.h"
 
 struct own_recorder {
 	pid_t pid;	/* of the recorder; 0: there is none */
@@ -15,19 +16,21 @@ struct own_recorder {
 	char dir[4096]; /* of the recording, which the recorder removes; "": the user keeps it */
 	char kept[256]; /* the recording that the user keeps; "": it is removed */
 	int quit;	/* an eventfd: the command needs the recording no more */
+	int over;	/* an eventfd: the recording has ended */
 	FILE *messages; /* what the recorder writes while the terminal shows something else */
 };
 
 /**
  * own_recorder_want() - start to record a process, unless a recorder is at work
  * @command: its name, for messages
- * @output: the recording, a pattern as for attach -o; NULL: one that is removed at the end
+ * @o: how to record.  Without a path the recording is removed at the end.  Notices and orders need not be set.
  *
  * Waits until it records.
  * Return: 0, with @r without a pid if there was a recorder; or the exit status after it printed why it
  * failed.
  */
-int own_recorder_want(const char *command, pid_t pid, const char *output, struct own_recorder *r);
+int own_recorder_want(const char *command, pid_t pid, const struct recording_options *o,
+		      struct own_recorder *r);
 /* Ends the recording, and prints what the recorder has to say.  Return: its exit status. */
 int own_recorder_end(struct own_recorder *r);
 

@@ -15,6 +15,7 @@
 #include "control/requests.h"
 #include "lib/human.h"
 #include "lib/printable.h"
+#include "record/carry.h"
 
 #define PORT	    8080
 #define WORKERS	    8
@@ -170,10 +171,11 @@ static int add_file(struct server *s, const char *path)
 /* Adds the recording of a process, which begins now if there is none. */
 static int add_process(struct arguments *a, pid_t pid, struct own_recorder *own)
 {
+	const struct recording_options o = {.path = a->output, .carry_budget = CARRY_BUDGET};
 	struct recorder_boundary b;
 	struct mp_err err = {0};
 	struct ss_journal j;
-	int status = own_recorder_want("server", pid, a->output, own);
+	int status = own_recorder_want("server", pid, &o, own);
 
 	if (status)
 		return status;

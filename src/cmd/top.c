@@ -11,6 +11,7 @@
 #include "export/terminal.h"
 #include "lib/printable.h"
 #include "model/pattern.h"
+#include "record/carry.h"
 
 #define LEAST_DELAY_MS 100
 #define MOST_DELAY_MS  60000
@@ -90,13 +91,14 @@ static int take_option(struct arguments *a, int c)
 
 static int watch(const struct arguments *a)
 {
+	const struct recording_options o = {.path = a->output, .carry_budget = CARRY_BUDGET};
 	struct own_recorder r;
 	struct mp_err err = {0};
 	int status, ended;
 
 	if (top_check_terminal(&err))
 		return usage_error("top: %s", err.what);
-	status = own_recorder_want("top", a->top.pid, a->output, &r);
+	status = own_recorder_want("top", a->top.pid, &o, &r);
 	if (status)
 		return status;
 	if (top_run(&a->top, &err))

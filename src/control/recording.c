@@ -2,6 +2,7 @@
 #include "control/recording.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -174,6 +175,7 @@ static int start_recorder(struct recording *rec, const struct recording_options 
 	    .ctx = rec,
 	    .rotation = recording_rotation(o->rotate),
 	    .live_only = o->live_only,
+	    .last_view = o->last_view ? fcntl(o->last_view, F_DUPFD_CLOEXEC, 3) : 0,
 	    .info = *info,
 	    .carry = rec->resumed ? &rec->carry : NULL,
 	    .complete_until = o->via_kernel ? &rec->observed_until : NULL,

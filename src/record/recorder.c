@@ -419,6 +419,20 @@ static int publish(struct piece_thread *t, int closed)
 	return closed;
 }
 
+/* A view that cannot be written is empty or not complete, which its reader sees. */
+static void put_last_view(struct recorder *r)
+{
+	const uint64_t end = r->shared.shown.duration_ns;
+	struct mp_err err = {0};
+	struct view v = {0};
+
+	if (!r->config.last_view ||
+	    mpf_create_in(r->config.last_view, "the last view", &r->config.info, &v.end.file, &err))
+		return;
+	view_fill(&r->aggregator, &v, end, end);
+	(void)piece_finish(&r->config, &v.end);
+}
+
 int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses *losses,
 		  const struct recorder_ending *ending)
 {
@@ -429,6 +443,7 @@ int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses
 	__atomic_store_n(&r->shared.stop, true, __ATOMIC_RELEASE);
 	pthread_join(r->reader_thread, NULL);
 	join_aggregator(r);
+	put_last_view(r);
 	pieces = r->config.live_only ? begin_live_file(a) : piece_thread_stop(&a->piece.closer);
 	*losses = losses_now(a);
 	finish->end_ns = r->shared.shown.duration_ns;

@@ -80,6 +80,9 @@ struct recorder_config {
 	/* Keep only the live heap, and write it to @path when asked (recorder_save()) and at the
 	 * end; without rotation and culling */
 	bool live_only;
+	/* A file that is open for writing: gets the last view, as by recorder_view(), when the recording ends.  Closed
+	 * by recorder_stop().  0: none. */
+	int last_view;
 	/*
 	 * Called by the aggregator when it met code without an unwind table.  Updates the tables.
 	 * Return: whether any changed.

@@ -56,7 +56,7 @@ static void put_index(struct aggregator *a, struct mpf_writer *file, uint32_t fr
 	mpf_end_index(file);
 }
 
-static void fill(struct aggregator *a, struct view *v, uint64_t until_ns, uint64_t now)
+void view_fill(struct aggregator *a, struct view *v, uint64_t until_ns, uint64_t now)
 {
 	struct piece_end *e = &v->end;
 
@@ -88,7 +88,7 @@ void view_put(struct aggregator *a, uint64_t until_ns, uint64_t now)
 	pthread_mutex_unlock(&s->lock);
 	if (!v || v->done)
 		return;
-	fill(a, v, until_ns, now);
+	view_fill(a, v, until_ns, now);
 	pthread_mutex_lock(&s->lock);
 	v->done = true;
 	pthread_cond_broadcast(&s->flushed);

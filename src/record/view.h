@@ -23,6 +23,8 @@ struct view {
 /* Has the aggregator fill @v, up to its end.  @block: of the session.  Return: 0, or -ESHUTDOWN when the
  * recording ended first. */
 int view_take(struct recorder_shared *s, struct ss_control *block, struct view *v);
+/* Fills @v with what was recorded until @now_ns.  To be called by the aggregator, or after its end. */
+void view_fill(struct aggregator *a, struct view *v, uint64_t until_ns, uint64_t now_ns);
 /* Fills the view that a thread waits for, if there is one.  Called by the aggregator.  @until_ns: all
  * events up to then have been processed. */
 void view_put(struct aggregator *a, uint64_t until_ns, uint64_t now_ns);
