@@ -88,14 +88,15 @@ $(O)/%.o: src/%.c $(O)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -DMEMPROF_VERSION='"$(VERSION)"' -MMD -MP -c -o $@ $<
 
-# protobuf-c generates the code for pprof's messages.  It becomes part of export.a and is not linted.
-$(O)/export/profile.pb-c.c $(O)/export/profile.pb-c.h &: src/export/profile.proto
+# protobuf-c generates the code for messages.  It becomes part of its folder's archive and is not linted.
+$(O)/%.pb-c.c $(O)/%.pb-c.h: src/%.proto
 	@mkdir -p $(@D)
 	protoc-c --proto_path=src --c_out=$(O) $<
-$(O)/export/profile.pb-c.o: $(O)/export/profile.pb-c.c
+$(O)/%.pb-c.o: $(O)/%.pb-c.c $(O)/flags
 	$(CC) $(CFLAGS) -c -o $@ $<
 $(O)/export/pprof.o: $(O)/export/profile.pb-c.h
-$(O)/export.a: $(O)/export/profile.pb-c.o $(O)/export/svg_files.o $(O)/export/page_file.o
+$(O)/export/otlp.o: $(O)/export/otlp.pb-c.h
+$(O)/export.a: $(O)/export/profile.pb-c.o $(O)/export/otlp.pb-c.o $(O)/export/svg_files.o $(O)/export/page_file.o
 
 # What the archive calls of GnuTLS: src/server/no_tls.c.
 $(O)/server/gnutls_names.h: Makefile

@@ -5,10 +5,12 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "export/profile.pb-c.h"
 #include "export/tree.h"
+#include "export/window.h"
 #include "formats/session.h"
 #include "lib/hex.h"
 #include "lib/intern.h"
@@ -25,6 +27,7 @@ struct sink {
 
 struct pprof {
 	struct model *m;
+	const struct profile_window *w;
 	struct sink sink;
 	struct intern *strings, *functions, *locations;
 	uint32_t *mapping; /* [index in facts.modules]: id */
@@ -90,23 +93,23 @@ static uint64_t function(struct pprof *p, const struct frame *f)
 	return fn.id;
 }
 
-static void put_location(struct pprof *p, uint64_t id, const struct frame *f, uint32_t n)
+static void put_location(struct pprof *p, uint64_t id, const struct frame *f, uint32_t n,
+			 bool symbols)
 {
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__Location loc = PPROF__LOCATION__INIT, *list = &loc;
 	Pprof__Line line[MAX_INLINED], *lines[MAX_INLINED];
 	const struct mp_module *mod = f->address ? model_module(p->m, f->address) : NULL;
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n && symbols; i++) {
 		pprof__line__init(&line[i]);
 		line[i].function_id = function(p, &f[i]);
 		line[i].line = f[i].line;
-		lines[i] = &line[i];
+		lines[loc.n_line++] = &line[i];
 	}
 	loc.id = id;
 	loc.address = f->address;
 	loc.mapping_id = mod ? p->mapping[mod - p->m->facts.modules.at] : 0;
-	loc.n_line = n;
 	loc.line = lines;
 	part.n_location = 1;
 	part.location = &list;
@@ -123,8 +126,9 @@ static uint64_t location(struct pprof *p, uint64_t pc)
 	if (!id)
 		p->failed = true;
 	if (fresh) {
-		n = model_frames(p->m, pc, f, MAX_INLINED);
-		put_location(p, id, f, n);
+		f[0] = (struct frame){.address = pc};
+		n = p->w->symbols ? model_frames(p->m, pc, f, MAX_INLINED) : 1;
+		put_location(p, id, f, n, p->w->symbols);
 	}
 	return id;
 }
@@ -138,8 +142,29 @@ static uint64_t marker(struct pprof *p, const char *text)
 	if (!id)
 		p->failed = true;
 	if (fresh)
-		put_location(p, id, &f, 1);
+		put_location(p, id, &f, 1, true);
 	return id;
+}
+
+enum type { ALLOC_OBJECTS, ALLOC_SPACE, INUSE_OBJECTS, INUSE_SPACE, TYPES };
+
+static bool is_written(const struct pprof *p, enum type type)
+{
+	return type < INUSE_OBJECTS ? p->w->allocated : p->w->live;
+}
+
+static uint64_t value_of(const struct group *g, enum type type)
+{
+	switch (type) {
+	case ALLOC_OBJECTS:
+		return g->allocations;
+	case ALLOC_SPACE:
+		return g->allocated_bytes;
+	case INUSE_OBJECTS:
+		return g->live_blocks;
+	default:
+		return g->live_bytes;
+	}
 }
 
 static void put_sample(struct pprof *p, uint32_t id)
@@ -147,12 +172,18 @@ static void put_sample(struct pprof *p, uint32_t id)
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__Sample sample = PPROF__SAMPLE__INIT, *list = &sample;
 	const struct model_stack *s = &p->m->stacks.at[id];
-	const struct group *g = &p->m->sums.group[id];
+	const struct group *g = &p->w->group[id];
 	uint64_t at[MAX_DEPTH];
-	int64_t value[4] = {(int64_t)g->allocations, (int64_t)g->allocated_bytes,
-			    (int64_t)g->live_blocks, (int64_t)g->live_bytes};
+	int64_t value[TYPES];
+	bool any = false;
 
-	if (!g->allocations && !g->live_blocks)
+	for (int i = 0; i < TYPES; i++) {
+		if (!is_written(p, i))
+			continue;
+		any |= value_of(g, i) != 0;
+		value[sample.n_value++] = (int64_t)value_of(g, i);
+	}
+	if (!any)
 		return;
 	for (uint32_t i = 0; i < s->n && i < SS_MAX_FRAMES; i++)
 		at[sample.n_location_id++] = location(p, p->m->stacks.pc.at[s->first + i]);
@@ -161,7 +192,6 @@ static void put_sample(struct pprof *p, uint32_t id)
 	else if (!(s->flags & SS_STACK_COMPLETE))
 		at[sample.n_location_id++] = marker(p, "(incomplete)");
 	sample.location_id = at;
-	sample.n_value = 4;
 	sample.value = value;
 	part.n_sample = 1;
 	part.sample = &list;
@@ -181,7 +211,8 @@ static void put_mapping(struct pprof *p, size_t index, uint32_t id)
 	map.file_offset = mod->file_offset;
 	map.filename = string(p, mod->path);
 	map.build_id = string(p, hex_text(mod->build_id, mod->build_id_len, hex));
-	map.has_functions = map.has_filenames = map.has_line_numbers = map.has_inline_frames = true;
+	map.has_functions = map.has_filenames = map.has_line_numbers = map.has_inline_frames =
+	    p->w->symbols;
 	part.n_mapping = 1;
 	part.mapping = &list;
 	put_part(p, &part);
@@ -360,39 +391,59 @@ static void put_head(struct pprof *p)
 	static const char *const type[] = {"alloc_objects", "alloc_space", "inuse_objects",
 					   "inuse_space"};
 	Pprof__Profile part = PPROF__PROFILE__INIT;
-	Pprof__ValueType value[4], *values[4], period = PPROF__VALUE_TYPE__INIT;
-	int64_t comment[2];
-	char text[64];
+	Pprof__ValueType value[TYPES], *values[TYPES], period = PPROF__VALUE_TYPE__INIT;
+	struct window_note note[WINDOW_NOTES];
+	const size_t notes = window_notes(p->w, p->w->allocated, p->w->live, note);
+	int64_t comment[2 + WINDOW_NOTES];
+	char text[80];
 
 	(void)string(p, "");
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < TYPES; i++) {
+		if (!is_written(p, i))
+			continue;
 		pprof__value_type__init(&value[i]);
 		value[i].type = string(p, type[i]);
 		value[i].unit = string(p, i % 2 ? "bytes" : "count");
-		values[i] = &value[i];
+		part.default_sample_type = value[i].type;
+		values[part.n_sample_type++] = &value[i];
 	}
 	period.type = string(p, "space");
 	period.unit = string(p, "bytes");
 	snprintf(text, sizeof(text), "memprof %s", p->m->info.memprof_version);
-	comment[0] = string(p, text);
-	comment[1] = string(p, p->m->info.cmdline);
-	part.n_sample_type = 4;
+	comment[part.n_comment++] = string(p, text);
+	if (p->w->comment)
+		comment[part.n_comment++] = string(p, p->w->comment);
+	for (size_t i = 0; i < notes; i++) {
+		snprintf(text, sizeof(text), "%s=%" PRIu64, note[i].name, note[i].value);
+		comment[part.n_comment++] = string(p, text);
+	}
 	part.sample_type = values;
-	part.time_nanos = (int64_t)p->m->info.start_unix_ns;
-	part.duration_nanos = (int64_t)p->m->facts.end_ns;
+	part.time_nanos = (int64_t)p->w->start_unix_ns;
+	part.duration_nanos = (int64_t)p->w->duration_ns;
 	part.period_type = &period;
 	part.period = p->m->info.sample_interval ? (int64_t)p->m->info.sample_interval : 1;
-	if (!p->m->shown.full)
+	if (!p->m->shown.full && p->w->symbols)
 		set_patterns(p, &part);
-	part.n_comment = 2;
 	part.comment = comment;
-	part.default_sample_type = value[3].type;
 	put_part(p, &part);
 }
 
 int pprof_write(struct model *m, FILE *out)
 {
-	struct pprof p = {.m = m, .sink = {{append}, out}};
+	const struct profile_window whole = {.group = m->sums.group,
+					     .start_unix_ns = m->info.start_unix_ns,
+					     .duration_ns = m->facts.end_ns,
+					     .allocated = true,
+					     .live = true,
+					     .symbols = true,
+					     .comment = m->info.cmdline};
+
+	return pprof_write_window(m, &whole, out);
+}
+
+int pprof_write_window(struct model *m, const struct profile_window *w, FILE *out)
+{
+	struct pprof p = {.m = m, .w = w, .sink = {{append}, out}};
 
 	p.strings = intern_new();
 	p.functions = intern_new();

@@ -10,9 +10,12 @@
 #include <stdio.h>
 
 struct model;
+struct profile_window;
 
-/* Writes the profile.  Return: 0 or a negative errno. */
+/* Writes the profile of the whole recording.  Return: 0 or a negative errno. */
 int pprof_write(struct model *m, FILE *out);
+/* Writes the profile of one period.  Return: 0 or a negative errno. */
+int pprof_write_window(struct model *m, const struct profile_window *w, FILE *out);
 
 struct tree_node;
 /**
