@@ -31,7 +31,7 @@ MICROHTTPD_A = $(filter /%,$(shell $(CC) -print-file-name=libmicrohttpd.a))
 MICROHTTPD = $(or $(MICROHTTPD_A),-lmicrohttpd)
 VERSION := 0.2
 
-FOLDERS = lib stream formats arch attach unwind inject record snapshot heaps leaks model export control join api top server cmd
+FOLDERS = lib stream formats arch attach unwind inject record snapshot heaps leaks model export control join api top push server cmd
 DEPS_lib =
 DEPS_stream = lib
 DEPS_formats = lib
@@ -49,8 +49,9 @@ DEPS_control = model record inject unwind attach arch formats stream lib
 DEPS_join = control leaks heaps snapshot model record inject unwind attach arch formats stream lib
 DEPS_api = join control leaks heaps snapshot model record inject unwind attach arch formats stream lib
 DEPS_top = control export model record inject unwind attach arch formats stream lib
+DEPS_push = top control export model record inject unwind attach arch formats stream lib
 DEPS_server = top control export model record inject unwind attach arch formats stream lib
-DEPS_cmd = api join server top control export model leaks heaps snapshot record inject unwind attach arch formats stream lib
+DEPS_cmd = api join server push top control export model leaks heaps snapshot record inject unwind attach arch formats stream lib
 
 .PHONY: all help agent unit victims demo check check-fast check-flaky check-all check-stacks tsan bench \
 	lint format clean
@@ -96,7 +97,9 @@ $(O)/%.pb-c.o: $(O)/%.pb-c.c $(O)/flags
 	$(CC) $(CFLAGS) -c -o $@ $<
 $(O)/export/pprof.o: $(O)/export/profile.pb-c.h
 $(O)/export/otlp.o: $(O)/export/otlp.pb-c.h
+$(O)/push/body.o: $(O)/push/push.pb-c.h
 $(O)/export.a: $(O)/export/profile.pb-c.o $(O)/export/otlp.pb-c.o $(O)/export/svg_files.o $(O)/export/page_file.o
+$(O)/push.a: $(O)/push/push.pb-c.o
 
 # What the archive calls of GnuTLS: src/server/no_tls.c.
 $(O)/server/gnutls_names.h: Makefile

@@ -10,6 +10,7 @@
 #include "cmd/notices.h"
 #include "cmd/options.h"
 #include "cmd/process.h"
+#include "cmd/pushing.h"
 #include "cmd/signals.h"
 #include "record/carry.h"
 
@@ -19,7 +20,7 @@ static const char help[] =
     "memprof detach; then leaves the process as it was.\n"
     "  -p, --pid PID        the process\n"
     "  -n, --name NAME      the process with this name\n"
-    "      --background     return to the shell once it is recording\n" RECORDING_HELP;
+    "      --background     return to the shell once it is recording\n" RECORDING_HELP PUSHING_HELP;
 
 /* Runs the recorder in a terminal session of its own.  Returns when it is recording. */
 static int to_background(struct target *t, const struct recording_options *o)
@@ -45,17 +46,38 @@ static int to_background(struct target *t, const struct recording_options *o)
 	return MP_EXIT_OK;
 }
 
-int cmd_attach(int argc, char **argv)
+static int attach(pid_t pid, struct recording_options *o, bool background)
+{
+	struct mp_err err = {0};
+	struct target t;
+	int status = recording_options_settle("attach", o);
+
+	if (status)
+		return status;
+	o->notices = notices_printed(background);
+	o->orders = orders_by_signal();
+	o->steps = debug_steps;
+	if (background && o->via_kernel)
+		return usage_error("attach: --background cannot be used with --via=kernel: the "
+				   "probes exist only while the command runs");
+	if (target_look(&t, pid, &err))
+		return complain(&err);
+	t.steps = debug_steps();
+	status = background ? to_background(&t, o) : record(&t, o);
+	target_close(&t);
+	return status;
+}
+
+static int parse_and_run(int argc, char **argv, struct pushing *p)
 {
 	static const struct option options[] = {PROCESS_LONG,
 						{"background", no_argument, NULL, 'B'},
 						{"help", no_argument, NULL, 'h'},
 						RECORDING_LONG,
+						PUSHING_LONG,
 						{0}};
 	struct recording_options o = {.carry_budget = CARRY_BUDGET};
-	struct mp_err err = {0};
 	bool background = false;
-	struct target t;
 	pid_t pid = 0;
 	int c, status;
 
@@ -65,6 +87,7 @@ int cmd_attach(int argc, char **argv)
 	       -1) {
 		int taken = recording_option("attach", c, optarg, &o);
 
+		taken = taken ? taken : pushing_option(p, c, optarg);
 		if (taken < 0)
 			return MP_EXIT_USAGE;
 		if (taken)
@@ -84,19 +107,19 @@ int cmd_attach(int argc, char **argv)
 		return unexpected_argument("attach", argv[optind]);
 	if (!pid)
 		return process_missing("attach");
-	status = recording_options_settle("attach", &o);
-	if (status)
-		return status;
-	o.notices = notices_printed(background);
-	o.orders = orders_by_signal();
-	o.steps = debug_steps;
-	if (background && o.via_kernel)
-		return usage_error("attach: --background cannot be used with --via=kernel: the "
-				   "probes exist only while the command runs");
-	if (target_look(&t, pid, &err))
-		return complain(&err);
-	t.steps = debug_steps();
-	status = background ? to_background(&t, &o) : record(&t, &o);
-	target_close(&t);
+	if (pushing_wanted(p) && background)
+		return usage_error("attach: --background cannot be used with --push and --metrics");
+	status = pushing_settle(p, &o);
+	if (!status)
+		status = pushing_wanted(p) ? pushing_run(p, pid, &o) : attach(pid, &o, background);
+	return status;
+}
+
+int cmd_attach(int argc, char **argv)
+{
+	struct pushing p = {0};
+	const int status = parse_and_run(argc, argv, &p);
+
+	pushing_free(&p);
 	return status;
 }
