@@ -305,7 +305,8 @@ static void allocate(int pages)
 	page[1] = page[0];
 }
 
-static void *sleeper(void *arg)
+/* Does not return: the end of a thread needs calls that may be forbidden. */
+static _Noreturn void *sleeper(void *arg)
 {
 	struct timespec pause = {0, 20000000};
 	int pages = 0;
@@ -314,14 +315,13 @@ static void *sleeper(void *arg)
 	if (arg)
 		free(malloc(16));
 	warm = 1;
-	while (!stop) {
+	for (;;) {
 		nanosleep(&pause, NULL);
 		if (deep && pages < 100)
 			allocate(++pages);
 		if (deep && pages == 50)
 			dprintf(1, "deep\n");
 	}
-	return arg;
 }
 
 static void work(void)
@@ -369,5 +369,5 @@ int main(int argc, char **argv)
 	diverted = !strcmp(argv[1], "dispatch");
 	work();
 	dprintf(1, "ok\n");
-	_exit(0); /* a thread's end needs calls that may be forbidden */
+	_exit(0);
 }
