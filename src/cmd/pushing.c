@@ -10,6 +10,7 @@
 #include "cmd/cmd.h"
 #include "cmd/own_recorder.h"
 #include "cmd/parse.h"
+#include "control/agreement.h"
 #include "lib/ending_signals.h"
 #include "lib/human.h"
 #include "lib/printable.h"
@@ -146,13 +147,7 @@ int pushing_settle(struct pushing *p, struct recording_options *o)
 			  : o->follow_exec ? "--follow-exec"
 			  : o->page_faults ? "--event=page-faults"
 					   : NULL;
-
-	const char *of_file = o->history       ? "--history"
-			      : o->cull_ms     ? "--cull"
-			      : o->rotate      ? "--rotate"
-			      : o->keep	       ? "--keep"
-			      : o->free_stacks ? "--free-stacks"
-					       : NULL;
+	const char *of_events = option_of_events(o);
 
 	if (!pushing_wanted(p))
 		return p->any ? usage_error("attach: --continuous, --every, --label, --no-symbols, "
@@ -161,9 +156,9 @@ int pushing_settle(struct pushing *p, struct recording_options *o)
 	if (bad)
 		return usage_error("attach: %s cannot be used with %s", bad,
 				   p->push.n ? "--push" : "--metrics");
-	if (of_file && !o->path)
+	if (of_events && !o->path)
 		return usage_error("attach: %s needs -o FILE, because %s keeps no recording",
-				   of_file, p->push.n ? "--push" : "--metrics");
+				   of_events, p->push.n ? "--push" : "--metrics");
 	if (p->continuous && o->path)
 		return usage_error("attach: --continuous keeps no recording, and -o names one");
 	p->push.label = p->labels;

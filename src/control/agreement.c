@@ -68,19 +68,22 @@ static int budget_agrees(const struct recording_options *o, struct mp_err *err)
 	    bad, "and --overhead cannot be combined: --overhead decides how much is recorded", err);
 }
 
-/* Rejects options that concern events which --live-only does not keep. */
+const char *option_of_events(const struct recording_options *o)
+{
+	return o->history	? "--history"
+	       : o->cull_ms	? "--cull"
+	       : o->rotate	? "--rotate"
+	       : o->keep	? "--keep"
+	       : o->free_stacks ? "--free-stacks"
+	       : o->page_faults ? "--event=page-faults"
+				: NULL;
+}
+
 static int live_only_agrees(const struct recording_options *o, struct mp_err *err)
 {
-	const char *bad = o->history	   ? "--history"
-			  : o->cull_ms	   ? "--cull"
-			  : o->rotate	   ? "--rotate"
-			  : o->keep	   ? "--keep"
-			  : o->free_stacks ? "--free-stacks"
-			  : o->page_faults ? "--event=page-faults"
-					   : NULL;
-
-	return reject(
-	    bad, "cannot be used with --live-only, which keeps no events: only what is live", err);
+	return reject(option_of_events(o),
+		      "cannot be used with --live-only, which keeps no events: only what is live",
+		      err);
 }
 
 static int delivery_agrees(const struct recording_options *o, struct mp_err *err)

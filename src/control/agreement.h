@@ -28,4 +28,7 @@ static inline bool option_is_ring(uint64_t bytes)
  * @err (MP_EXIT_USAGE), which names them as the command line does. */
 int options_agree(struct recording_options *o, struct mp_err *err);
 
+/* Return: the first option that is given and concerns events, which --live-only does not keep; NULL: none. */
+const char *option_of_events(const struct recording_options *o);
+
 #endif

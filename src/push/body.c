@@ -35,21 +35,33 @@ struct profiled {
 	struct file_hashes *files;
 };
 
-static int packed_pprof(const struct profiled *p, bool allocated, bool live, struct bytes *out)
+/* Packs by gzip what @put writes. */
+static int pack(const struct profiled *p, int (*put)(const struct profiled *p, FILE *out),
+		struct bytes *out)
 {
-	struct profile_window w = *p->w;
 	FILE *text = open_memstream(&out->at, &out->n), *packed = text ? output_gzip(text) : NULL;
-	int ret = -ENOMEM;
+	int ret = packed ? put(p, packed) : -ENOMEM;
 
-	w.allocated = allocated;
-	w.live = live;
-	if (packed)
-		ret = pprof_write_window(p->m, &w, packed);
 	if (packed && fclose(packed) && !ret)
 		ret = -ENOMEM;
 	if (text && fclose(text) && !ret)
 		ret = -ENOMEM;
 	return ret;
+}
+
+static int write_pprof(const struct profiled *p, FILE *out)
+{
+	return pprof_write_window(p->m, p->w, out);
+}
+
+static int packed_pprof(const struct profiled *p, bool allocated, bool live, struct bytes *out)
+{
+	struct profile_window w = *p->w;
+	const struct profiled part = {p->m, &w, p->id, p->files};
+
+	w.allocated = allocated;
+	w.live = live;
+	return pack(&part, write_pprof, out);
 }
 
 /* A name of a label has letters, digits and '_' only.  Return: @name. */
@@ -73,19 +85,23 @@ static const char *label_value(const struct otlp_attribute *a, char *number, siz
 
 /* --------------------------------------------------------------------- OTLP -- */
 
-static int make_otlp(const struct profiled *p, struct body *b)
+static int write_otlp(const struct profiled *p, FILE *out)
 {
 	const struct otlp_resource r = {.attribute = p->id->attributes.at,
 					.n = p->id->attributes.n,
 					.file_hash = file_hash,
 					.ctx = p->files};
-	FILE *text = open_memstream(&b->bytes, &b->n), *packed = text ? output_gzip(text) : NULL;
-	int ret = packed ? otlp_write(p->m, p->w, &r, packed) : -ENOMEM;
 
-	if (packed && fclose(packed) && !ret)
-		ret = -ENOMEM;
-	if (text && fclose(text) && !ret)
-		ret = -ENOMEM;
+	return otlp_write(p->m, p->w, &r, out);
+}
+
+static int make_otlp(const struct profiled *p, struct body *b)
+{
+	struct bytes request = {0};
+	int ret = pack(p, write_otlp, &request);
+
+	b->bytes = request.at;
+	b->n = request.n;
 	return ret;
 }
 

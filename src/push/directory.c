@@ -2,93 +2,18 @@
 #include "push/directory.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "lib/vec.h"
 #include "lib/write_all.h"
+#include "push/files.h"
 
 #define SUFFIX ".pb.gz"
-
-struct profile {
-	struct timespec written;
-	uint64_t bytes;
-	char name[NAME_MAX + 1];
-};
-
-struct profiles {
-	VEC(struct profile) list;
-	uint64_t bytes;
-};
-
-static int by_time(const void *a, const void *b)
-{
-	const struct profile *p = a, *q = b;
-
-	if (p->written.tv_sec != q->written.tv_sec)
-		return p->written.tv_sec < q->written.tv_sec ? -1 : 1;
-	return p->written.tv_nsec < q->written.tv_nsec ? -1
-						       : p->written.tv_nsec > q->written.tv_nsec;
-}
-
-static bool is_profile(const char *name)
-{
-	size_t n = strlen(name), k = strlen(SUFFIX);
-
-	return n > k && !strcmp(name + n - k, SUFFIX) && name[0] != '.';
-}
-
-static int list(int dir, struct profiles *p)
-{
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret = 0;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *de;
-
-	if (!d) {
-		ret = -errno;
-		if (fd >= 0)
-			close(fd);
-		return ret;
-	}
-	while (!ret && (de = readdir(d))) {
-		struct profile fresh;
-		struct stat st;
-
-		if (!is_profile(de->d_name) || fstatat(dir, de->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
-		    !S_ISREG(st.st_mode))
-			continue;
-		snprintf(fresh.name, sizeof(fresh.name), "%s", de->d_name);
-		fresh.written = st.st_mtim;
-		fresh.bytes = (uint64_t)st.st_size;
-		p->bytes += fresh.bytes;
-		ret = vec_push(&p->list, fresh);
-	}
-	closedir(d);
-	if (p->list.n)
-		qsort(p->list.at, p->list.n, sizeof(p->list.at[0]), by_time);
-	return ret;
-}
-
-static int make_room(int dir, uint64_t n, uint64_t limit)
-{
-	struct profiles p = {0};
-	int ret = n > limit ? -EFBIG : list(dir, &p);
-
-	for (size_t i = 0; !ret && i < p.list.n && p.bytes + n > limit; i++) {
-		unlinkat(dir, p.list.at[i].name, 0);
-		p.bytes -= p.list.at[i].bytes;
-	}
-	vec_free(&p.list);
-	return ret;
-}
 
 /* The name of a process can have any character. */
 static void file_name(char *name, size_t size, const char *of, int pid, uint64_t unix_ns)
@@ -141,7 +66,7 @@ int directory_put(const char *path, const char *name, int pid, uint64_t unix_ns,
 	if (dir < 0)
 		return -errno;
 	file_name(file, sizeof(file), name, pid, unix_ns);
-	ret = make_room(dir, n, limit);
+	ret = files_make_room(dir, SUFFIX, files_by_time, n, limit, NULL);
 	ret = ret ? ret : write_file(dir, file, bytes, n);
 	close(dir);
 	return ret;

@@ -11,29 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "lib/deadline.h"
-#include "lib/vec.h"
 #include "lib/write_all.h"
+#include "push/files.h"
 
 /* A name is the time in ns, the process and a number; sorted by name the oldest is the first. */
 #define SUFFIX	   ".push"
 #define INCOMPLETE ".new" /* appended while a file is written, and locked */
-
-struct entry {
-	char name[64];
-	uint64_t bytes;
-};
-
-struct entries {
-	VEC(struct entry) list; /* by name */
-	uint64_t bytes;
-};
-
-static bool ends(const char *name, const char *with)
-{
-	const size_t n = strlen(name), k = strlen(with);
-
-	return n > k && !strcmp(name + n - k, with);
-}
 
 /* Removes what processes that were killed did not complete. */
 static void remove_incomplete(int dir)
@@ -43,7 +26,7 @@ static void remove_incomplete(int dir)
 	const struct dirent *de;
 
 	while (d && (de = readdir(d))) {
-		if (!ends(de->d_name, SUFFIX INCOMPLETE))
+		if (!files_has_suffix(de->d_name, SUFFIX INCOMPLETE))
 			continue;
 		file = openat(dir, de->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 		if (file >= 0 && !flock(file, LOCK_EX | LOCK_NB))
@@ -78,59 +61,9 @@ void spool_close(struct spool *s)
 	s->dir = -1;
 }
 
-static int by_name(const void *a, const void *b)
+static int list(const struct spool *s, struct files *f)
 {
-	return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
-}
-
-static bool is_mine(const char *name)
-{
-	return ends(name, SUFFIX) && strlen(name) < sizeof(((struct entry *)0)->name);
-}
-
-static int list(const struct spool *s, struct entries *e)
-{
-	int fd = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret = 0;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *de;
-
-	if (!d) {
-		ret = -errno;
-		if (fd >= 0)
-			close(fd);
-		return ret;
-	}
-	while (!ret && (de = readdir(d))) {
-		struct entry fresh;
-		struct stat st;
-
-		if (!is_mine(de->d_name) || fstatat(s->dir, de->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
-		    !S_ISREG(st.st_mode))
-			continue;
-		snprintf(fresh.name, sizeof(fresh.name), "%s", de->d_name);
-		fresh.bytes = (uint64_t)st.st_size;
-		e->bytes += fresh.bytes;
-		ret = vec_push(&e->list, fresh);
-	}
-	closedir(d);
-	if (e->list.n)
-		qsort(e->list.at, e->list.n, sizeof(e->list.at[0]), by_name);
-	return ret;
-}
-
-/* Drops the oldest requests until @n bytes more are in the limit. */
-static int make_room(struct spool *s, uint64_t n)
-{
-	struct entries e = {0};
-	int ret = n > s->limit ? -EFBIG : list(s, &e);
-
-	for (size_t i = 0; !ret && i < e.list.n && e.bytes + n > s->limit; i++) {
-		if (!unlinkat(s->dir, e.list.at[i].name, 0))
-			s->dropped++;
-		e.bytes -= e.list.at[i].bytes;
-	}
-	vec_free(&e.list);
-	return ret;
+	return files_list(s->dir, SUFFIX, files_by_name, f);
 }
 
 static int write_file(const struct spool *s, const char *name, const char *query, const void *body,
@@ -153,14 +86,15 @@ static int write_file(const struct spool *s, const char *name, const char *query
 int spool_put(struct spool *s, const char *query, const void *body, size_t n)
 {
 	char name[64], temporary[72];
-	int ret = make_room(s, n + strlen(query) + 1);
+	int ret = files_make_room(s->dir, SUFFIX, files_by_name, n + strlen(query) + 1, s->limit,
+				  &s->dropped);
 
 	snprintf(name, sizeof(name), "%020llu-%d-%u" SUFFIX,
 		 (unsigned long long)clock_read_ns(CLOCK_REALTIME), getpid(), s->number++);
 	snprintf(temporary, sizeof(temporary), "%s" INCOMPLETE, name);
 	if (!ret)
 		ret = write_file(s, temporary, query, body, n);
-	/* Nobody sees a file that is not complete. */
+	/* A file gets its name only when it is complete. */
 	if (!ret && renameat(s->dir, temporary, s->dir, name))
 		ret = -errno;
 	if (ret) {
@@ -228,12 +162,12 @@ static int take(const struct spool *s, const char *name, struct spooled *r)
 
 int spool_take(struct spool *s, struct spooled *r)
 {
-	struct entries e = {0};
-	int ret = list(s, &e);
+	struct files f = {0};
+	int ret = list(s, &f);
 
-	for (size_t i = 0; !ret && i < e.list.n; i++)
-		ret = take(s, e.list.at[i].name, r);
-	vec_free(&e.list);
+	for (size_t i = 0; !ret && i < f.list.n; i++)
+		ret = take(s, f.list.at[i].name, r);
+	vec_free(&f.list);
 	return ret;
 }
 
@@ -247,9 +181,9 @@ void spool_done(struct spool *s, struct spooled *r, bool keep)
 
 uint32_t spool_count(struct spool *s)
 {
-	struct entries e = {0};
-	uint32_t n = list(s, &e) ? 0 : (uint32_t)e.list.n;
+	struct files f = {0};
+	uint32_t n = list(s, &f) ? 0 : (uint32_t)f.list.n;
 
-	vec_free(&e.list);
+	vec_free(&f.list);
 	return n;
 }

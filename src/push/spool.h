@@ -8,6 +8,7 @@
 #ifndef PUSH_SPOOL_H
 #define PUSH_SPOOL_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,9 +23,9 @@ struct spool {
 
 /* A request. */
 struct spooled {
-	char name[64]; /* of its file */
-	int fd;	       /* locked */
-	char *query;   /* appended to the URL; "" */
+	char name[NAME_MAX + 1]; /* of its file */
+	int fd;			 /* locked */
+	char *query;		 /* appended to the URL; "" */
 	char *body;
 	size_t n;
 };

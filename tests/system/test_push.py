@@ -527,7 +527,7 @@ class Metrics(t.Case):
         self.end(rec)
 
     def test_requests(self):
-        """what is no GET of /metrics is refused; clients that send nothing hold nobody up"""
+        """requests other than GET /metrics are refused; idle clients do not block others"""
         _, rec, url = self.begin()
         port = int(url.split(":")[2].split("/")[0])
         idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(8)]
