@@ -24,6 +24,7 @@
 #include "control/takeover.h"
 #include "control/watch.h"
 #include "inject/find.h"
+#include "lib/cpu_account.h"
 #include "lib/parallel.h"
 #include "lib/printable.h"
 #include "lib/privileges.h"
@@ -293,6 +294,7 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 {
 	struct recording rec = {
 	    .t = t, .o = o, .pattern = o->path, .jit.root = -1, .sender_fd = -1};
+	struct cpu_account account;
 	struct mp_err err = {0};
 	int status;
 
@@ -306,6 +308,8 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 	if (delivery_wanted(o) && delivery_open(&rec, o, &err))
 		return recording_failed(o, &err);
 	pthread_mutex_init(&rec.lock, NULL);
+	/* Other recordings, or a program that uses the library, can be in the same process. */
+	cpu_account_begin(&account);
 	status = record(&rec, o, rec.path, launched);
 	control_close(rec.control);
 	delivery_free(&rec);
@@ -317,6 +321,7 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 	carry_free(&rec.carry);
 	embedding_free(&rec.embedding);
 	pthread_mutex_destroy(&rec.lock);
+	cpu_account_end(&account);
 	return status;
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "formats/session.h"
+#include "lib/cpu_account.h"
 #include "lib/deadline.h"
 
 #define LOOPS  20000
@@ -63,7 +64,7 @@ void cost_begin(struct cost *c, pid_t pid)
 	*c = (struct cost){.pass_ns = measure_pass()};
 	c->target_known = !clock_getcpuclockid(pid, &c->target);
 	c->target_ns = c->target_known ? read_clock(c->target) : 0;
-	c->own_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+	c->own_ns = cpu_account_read();
 }
 
 /* Return: by how much *@last has grown; it becomes @now. */
@@ -84,7 +85,7 @@ void cost_take(struct cost *c, const struct cost_counters *counters,
 	       const struct recorder_progress *now, double ns_per_tick, struct budget_step *s)
 {
 	uint64_t target = advance(&c->target_ns, c->target_known ? read_clock(c->target) : 0);
-	uint64_t own = advance(&c->own_ns, read_clock(CLOCK_PROCESS_CPUTIME_ID));
+	uint64_t own = advance(&c->own_ns, cpu_account_read());
 	double calls = (double)advance(&c->counters.calls, counters->calls);
 	double scale = ns_per_tick * SS_TIMED_CALLS;
 	double passing = (double)advance(&c->counters.spent[0], counters->spent[0]) * scale;

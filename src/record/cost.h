@@ -8,7 +8,7 @@
  * hook does not count them; their time is measured once, with the same instructions in memprof.
  * Not included is what the target loses because its data was displaced from the caches.
  *
- * In memprof: the CPU time of the process.
+ * In memprof: the CPU time of the threads that record this process (lib/cpu_account.h).
  */
 #ifndef RECORD_COST_H
 #define RECORD_COST_H
