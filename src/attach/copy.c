@@ -24,6 +24,10 @@
  * between. */
 #define CLONE_MS 60000
 #define STOP_MS	 2000
+#define WAIT_US	 20 /* it usually stops sooner */
+/* If not, it may be waiting for the processor. */
+#define LONG_WAIT_US 500
+#define SHORT_WAITS  100
 
 static const uint64_t clone_args[6] = {CLONE_FILES, NO_STACK};
 /* The copy's own child: no page tables are copied again. */
@@ -95,14 +99,14 @@ static int wait_stop(pid_t pid)
 	struct deadline deadline = deadline_in_ms(STOP_MS);
 	int status;
 
-	while (!deadline_passed(&deadline)) {
+	for (uint32_t i = 0; !deadline_passed(&deadline); i++) {
 		pid_t got = waitpid(pid, &status, __WALL | WNOHANG);
 
 		if (got == pid)
 			return WIFSTOPPED(status) ? status : -ESRCH;
 		if (got < 0 && errno != EINTR)
 			return -errno;
-		usleep(20);
+		usleep(i < SHORT_WAITS ? WAIT_US : LONG_WAIT_US);
 	}
 	return -ETIMEDOUT;
 }

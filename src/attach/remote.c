@@ -27,7 +27,10 @@
 #define RSEQ_CS_OFFSET 8 /* struct rseq, uapi linux/rseq.h */
 #define WAIT_MS	       2000
 #define LOOK_US	       200
-#define LOOKS	       256 /* waits of 20 us between two checks whether the carrier is alive */
+#define WAIT_US	       20  /* a system call usually needs less */
+#define LONG_WAIT_US   500 /* if it needs more: the thread may be waiting for the processor */
+#define SHORT_WAITS    100
+#define LOOKS	       64 /* waits between two checks whether the carrier is alive */
 #define STRING_MAX     200
 #define ENOUGH	       64 /* threads that are examined if all are in system calls */
 
@@ -329,7 +332,7 @@ static int wait_stop(struct remote *r)
 			}
 			if (deadline_passed(&deadline))
 				return -ETIMEDOUT;
-			usleep(20);
+			usleep(i < SHORT_WAITS ? WAIT_US : LONG_WAIT_US);
 			continue;
 		}
 		if (!WIFSTOPPED(status) || status >> 16 == PTRACE_EVENT_EXIT) {
