@@ -31,7 +31,7 @@ MICROHTTPD_A = $(filter /%,$(shell $(CC) -print-file-name=libmicrohttpd.a))
 MICROHTTPD = $(or $(MICROHTTPD_A),-lmicrohttpd)
 VERSION := 0.2
 
-FOLDERS = lib stream formats arch attach unwind inject record snapshot heaps leaks model export control join api top push server cmd
+FOLDERS = lib stream formats arch attach unwind inject record snapshot heaps leaks model export control join api top push fleet server cmd
 DEPS_lib =
 DEPS_stream = lib
 DEPS_formats = lib
@@ -50,8 +50,9 @@ DEPS_join = control leaks heaps snapshot model record inject unwind attach arch 
 DEPS_api = join control leaks heaps snapshot model record inject unwind attach arch formats stream lib
 DEPS_top = control export model record inject unwind attach arch formats stream lib
 DEPS_push = top control export model record inject unwind attach arch formats stream lib
+DEPS_fleet = push top control export model record inject unwind attach arch formats stream lib
 DEPS_server = top control export model record inject unwind attach arch formats stream lib
-DEPS_cmd = api join server push top control export model leaks heaps snapshot record inject unwind attach arch formats stream lib
+DEPS_cmd = api join server fleet push top control export model leaks heaps snapshot record inject unwind attach arch formats stream lib
 
 .PHONY: all help agent unit victims demo check check-fast check-flaky check-all check-stacks tsan bench \
 	lint format clean

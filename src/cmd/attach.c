@@ -7,20 +7,22 @@
 #include "attach/target.h"
 #include "cmd/background.h"
 #include "cmd/cmd.h"
+#include "cmd/continuous.h"
 #include "cmd/notices.h"
 #include "cmd/options.h"
 #include "cmd/process.h"
-#include "cmd/pushing.h"
 #include "cmd/signals.h"
 #include "record/carry.h"
 
 static const char help[] =
-    "usage: memprof attach -p PID | -n NAME [-o FILE] [options]\n"
+    "usage: memprof attach -p PID | -n NAME | --all [-o FILE] [options]\n"
     "Records every allocation of a running process, with its stack, until Ctrl-C, --for or\n"
     "memprof detach; then leaves the process as it was.\n"
-    "  -p, --pid PID        the process\n"
-    "  -n, --name NAME      the process with this name\n"
-    "      --background     return to the shell once it is recording\n" RECORDING_HELP PUSHING_HELP;
+    "  -p, --pid PID        the process; several are possible\n"
+    "  -n, --name NAME      the process with this name; with --push, --metrics or another -n: all\n"
+    "                       with it, also those that start later\n"
+    "      --background     return to the shell once it is recording\n" RECORDING_HELP
+	CONTINUOUS_HELP;
 
 /* Runs the recorder in a terminal session of its own.  Returns when it is recording. */
 static int to_background(struct target *t, const struct recording_options *o)
@@ -68,58 +70,108 @@ static int attach(pid_t pid, struct recording_options *o, bool background)
 	return status;
 }
 
-static int parse_and_run(int argc, char **argv, struct pushing *p)
+/* What the command line says. */
+struct arguments {
+	struct continuous_options continuous;
+	struct recording_options recording;
+	/* Of -p and -n. */
+	VEC(struct given {
+		int opt;
+		const char *value;
+	})
+	given;
+	bool background, help;
+};
+
+/* Return: 0, or the exit status after it printed an error. */
+static int parse(int argc, char **argv, struct arguments *a)
 {
 	static const struct option options[] = {PROCESS_LONG,
 						{"background", no_argument, NULL, 'B'},
 						{"help", no_argument, NULL, 'h'},
 						RECORDING_LONG,
-						PUSHING_LONG,
+						CONTINUOUS_LONG,
 						{0}};
-	struct recording_options o = {.carry_budget = CARRY_BUDGET};
-	bool background = false;
-	pid_t pid = 0;
-	int c, status;
+	int c;
 
-	if (recording_environment("attach", &o))
-		return MP_EXIT_USAGE;
 	while ((c = getopt_long(argc, argv, ":h" PROCESS_SHORT RECORDING_SHORT, options, NULL)) !=
 	       -1) {
-		int taken = recording_option("attach", c, optarg, &o);
+		int taken = recording_option("attach", c, optarg, &a->recording);
 
-		taken = taken ? taken : pushing_option(p, c, optarg);
+		taken = taken ? taken : continuous_option(&a->continuous, c, optarg);
 		if (taken < 0)
 			return MP_EXIT_USAGE;
 		if (taken)
 			continue;
-		if (c == 'h') {
-			fputs(help, stdout);
-			return MP_EXIT_OK;
-		}
 		if (c == 'B')
-			background = o.quiet = true;
+			a->background = a->recording.quiet = true;
+		else if (c == 'h')
+			a->help = true;
 		else if (c != 'p' && c != 'n')
 			return option_error("attach", c, argv, options);
-		else if ((status = process_option("attach", c, optarg, &pid)))
-			return status;
+		else if (vec_push(&a->given, ((struct given){c, optarg})))
+			return usage_error("attach: too many processes");
 	}
+	if (a->help)
+		return 0;
 	if (optind < argc)
 		return unexpected_argument("attach", argv[optind]);
-	if (!pid)
-		return process_missing("attach");
-	if (pushing_wanted(p) && background)
-		return usage_error("attach: --background cannot be used with --push and --metrics");
-	status = pushing_settle(p, &o);
+	return a->given.n || a->continuous.fleet.filter.all ? 0 : process_missing("attach");
+}
+
+static int run_one(struct arguments *a)
+{
+	pid_t pid = 0;
+	int status = continuous_settle(&a->continuous, false, &a->recording);
+
 	if (!status)
-		status = pushing_wanted(p) ? pushing_run(p, pid, &o) : attach(pid, &o, background);
-	return status;
+		status = process_option("attach", a->given.at[0].opt, a->given.at[0].value, &pid);
+	return status ? status : attach(pid, &a->recording, a->background);
+}
+
+static int run_continuous(struct arguments *a)
+{
+	struct continuous_options *c = &a->continuous;
+	int status = 0;
+
+	if (a->background)
+		return usage_error("attach: --background cannot be used with --push, --metrics, "
+				   "--all and several processes");
+	for (size_t i = 0; !status && i < a->given.n; i++)
+		status = continuous_process(c, a->given.at[i].opt, a->given.at[i].value);
+	status = status ? status : continuous_settle(c, true, &a->recording);
+	status = status ? status : recording_options_settle("attach", &a->recording);
+	return status ? status : continuous_run(c, &a->recording);
+}
+
+/* Return: how many processes -p and -n name, as far as that is known. */
+static size_t count_processes(const struct arguments *a)
+{
+	size_t n = 0;
+
+	vec_for_each (&a->given, g) {
+		struct tids several = {0};
+
+		n += g->opt == 'p' && process_read_several(g->value, &several) ? several.list.n : 1;
+		vec_free(&several.list);
+	}
+	return n;
 }
 
 int cmd_attach(int argc, char **argv)
 {
-	struct pushing p = {0};
-	const int status = parse_and_run(argc, argv, &p);
+	struct arguments a = {.recording = {.carry_budget = CARRY_BUDGET}};
+	int status;
 
-	pushing_free(&p);
+	if (recording_environment("attach", &a.recording))
+		return MP_EXIT_USAGE;
+	status = parse(argc, argv, &a);
+	if (!status && a.help)
+		fputs(help, stdout);
+	else if (!status)
+		status = continuous_wanted(&a.continuous, count_processes(&a)) ? run_continuous(&a)
+									       : run_one(&a);
+	continuous_free(&a.continuous);
+	vec_free(&a.given);
 	return status;
 }

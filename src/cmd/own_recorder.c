@@ -18,12 +18,13 @@
 #include "cmd/notices.h"
 #include "cmd/options.h"
 #include "cmd/signals.h"
+#include "control/output_name.h"
 #include "control/requests.h"
 #include "lib/printable.h"
+#include "lib/temporary.h"
 #include "record/carry.h"
 
 #define FILE_NAME "live.memprof"
-#define MINE	  "memprof-live-XXXXXX"
 
 #define QUIET_WAITS 50
 #define WAIT_US	    10000
@@ -37,33 +38,14 @@ static int failed(const char *what)
 /* Makes the directory of a recording that is removed at the end, and the pattern of its path. */
 static int make_directory(struct own_recorder *r, char *pattern, size_t size)
 {
-	const char *tmp = getenv("TMPDIR");
-	size_t n = 0;
-
-	if (snprintf(r->dir, sizeof(r->dir), "%s/" MINE, tmp && *tmp ? tmp : "/tmp") >=
-		(int)sizeof(r->dir) ||
-	    !mkdtemp(r->dir)) {
-		r->dir[0] = 0;
-		return failed("cannot make a directory for the recording");
-	}
-	for (const char *c = r->dir; *c && n + sizeof(FILE_NAME) + 3 < size; c++) {
-		if (*c == '%')
-			pattern[n++] = '%';
-		pattern[n++] = *c;
-	}
-	snprintf(pattern + n, size - n, "/" FILE_NAME);
-	return 0;
-}
-
-static void remove_recording(const struct own_recorder *r)
-{
 	char path[sizeof(r->dir) + sizeof(FILE_NAME)];
+	struct mp_err err = {0};
 
-	if (!r->dir[0])
-		return;
+	if (temporary_make("memprof-live", r->dir, sizeof(r->dir), &err))
+		return complain(&err);
 	snprintf(path, sizeof(path), "%s/" FILE_NAME, r->dir);
-	unlink(path);
-	rmdir(r->dir);
+	output_literal(path, pattern, size);
+	return 0;
 }
 
 /* The signals that end a recording. */
@@ -92,7 +74,6 @@ static void wait_for_command(const struct own_recorder *r, pid_t parent)
 static void run(struct target *t, const struct recording_options *o, const struct own_recorder *r,
 		pid_t parent)
 {
-	const uint64_t one = 1;
 	int status = MP_EXIT_FAILURE;
 
 	background_leave_terminal();
@@ -102,10 +83,9 @@ static void run(struct target *t, const struct recording_options *o, const struc
 	if (getppid() == parent)
 		status = record(t, o);
 	fflush(NULL);
-	(void)!write(r->over, &one, sizeof(one));
 	if (!status && r->dir[0])
 		wait_for_command(r, parent);
-	remove_recording(r);
+	temporary_remove(r->dir);
 	_exit(status);
 }
 
@@ -131,8 +111,7 @@ static int start(struct target *t, const struct recording_options *o, struct own
 	if (!r->messages)
 		return failed("cannot make a temporary file");
 	r->quit = eventfd(0, EFD_CLOEXEC);
-	r->over = eventfd(0, EFD_CLOEXEC);
-	if (r->quit < 0 || r->over < 0)
+	if (r->quit < 0)
 		return failed("cannot make an event");
 	fflush(NULL);
 	sigprocmask(SIG_BLOCK, &set, &before);
@@ -158,7 +137,7 @@ static int begin(const char *command, pid_t pid, const struct recording_options 
 {
 	struct recording_options o = *wanted;
 	const char *output = o.path;
-	char pattern[2 * sizeof(r->dir)];
+	char pattern[2 * (sizeof(r->dir) + sizeof(FILE_NAME))];
 	struct mp_err err = {0};
 	struct ss_control c;
 	struct ss_journal j;
@@ -182,7 +161,7 @@ static int begin(const char *command, pid_t pid, const struct recording_options 
 	status = status ? status : recording_options_settle(command, &o);
 	status = status ? status : start(&t, &o, r);
 	if (status)
-		remove_recording(r);
+		temporary_remove(r->dir);
 	else if (output && session_peek(pid, &c, &j))
 		snprintf(r->kept, sizeof(r->kept), "%s", j.recording);
 	target_close(&t);
@@ -246,8 +225,7 @@ int own_recorder_end(struct own_recorder *r)
 	kill(r->pid, SIGTERM);
 	wait = wait_for_end(r->pid);
 	close(r->quit);
-	close(r->over);
-	remove_recording(r);
+	temporary_remove(r->dir);
 	if (r->kept[0])
 		printf("recorded to %s\n", printable(r->kept));
 	r->pid = 0;

@@ -16,7 +16,6 @@ struct own_recorder {
 	char dir[4096]; /* of the recording, which the recorder removes; "": the user keeps it */
 	char kept[256]; /* the recording that the user keeps; "": it is removed */
 	int quit;	/* an eventfd: the command needs the recording no more */
-	int over;	/* an eventfd: the recording has ended */
 	FILE *messages; /* what the recorder writes while the terminal shows something else */
 };
 

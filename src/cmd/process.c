@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "attach/process_name.h"
 #include "attach/procfs.h"
 #include "cmd/cmd.h"
 #include "cmd/parse.h"
@@ -42,47 +43,6 @@ static void list(const struct tids *pids)
 	}
 }
 
-static bool first_argument_is(pid_t pid, const char *name)
-{
-	char path[64], text[4096];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-	fd = proc_open(path);
-	if (fd < 0)
-		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = 0;
-	return !strcmp(path_base(text), name);
-}
-
-static bool executable_is(pid_t pid, const char *name)
-{
-	static const char deleted[] = " (deleted)";
-	char exe[4096];
-	size_t n;
-
-	if (proc_exe(pid, exe, sizeof(exe)))
-		return false;
-	n = strlen(exe);
-	if (n >= sizeof(deleted) && !strcmp(exe + n - sizeof(deleted) + 1, deleted))
-		exe[n - sizeof(deleted) + 1] = 0;
-	return !strcmp(path_base(exe), name);
-}
-
-static bool has_name(pid_t pid, const char *name)
-{
-	struct proc_status st;
-
-	return pid != getpid() && !proc_status_read(pid, 0, &st) && st.state != 'Z' &&
-	       st.state != 'X' &&
-	       (!strcmp(st.name, name) || first_argument_is(pid, name) || executable_is(pid, name));
-}
-
 /* Return: 0 with @pids to be freed, or -1 if /proc cannot be listed. */
 static int find_name(const char *name, struct tids *pids)
 {
@@ -93,7 +53,7 @@ static int find_name(const char *name, struct tids *pids)
 
 	*pids = (struct tids){0};
 	while (d && !ret && (e = readdir(d))) {
-		if (parse_pid(e->d_name, &pid) && has_name(pid, name))
+		if (parse_pid(e->d_name, &pid) && pid != getpid() && process_has_name(pid, name))
 			ret = vec_push(&pids->list, pid) ? -1 : 0;
 	}
 	if (d)
@@ -129,8 +89,7 @@ static int take_name(const char *command, const char *name, pid_t *pid)
 	return status;
 }
 
-/* Reads process ids separated by blanks or commas.  Return: whether there is nothing else. */
-static bool read_several(const char *text, struct tids *pids)
+bool process_read_several(const char *text, struct tids *pids)
 {
 	char *copy = strdup(text), *rest, *word;
 	bool good = copy != NULL;
@@ -155,7 +114,7 @@ static int take_pid(const char *command, const char *text, pid_t *pid)
 		return usage_error("%s: -p: the process id is empty; if it is the output of a "
 				   "command such as pidof, that found no process",
 				   command);
-	if (!read_several(text, &several)) {
+	if (!process_read_several(text, &several)) {
 		status = usage_error("%s: -p: '%.100s' is not a process id%s", command, text,
 				     strpbrk(text, "0123456789") ? "" : "; -n takes a name");
 	} else if (several.list.n == 1) {

@@ -4,7 +4,9 @@
 #define CMD_PROCESS_H
 
 #include <getopt.h>
+#include <stdbool.h>
 #include <sys/types.h>
+#include "attach/procfs.h"
 
 #define PROCESS_SHORT "p:n:"
 /* clang-format off */
@@ -24,6 +26,9 @@
  * Return: 0; MP_EXIT_USAGE or MP_EXIT_NO_PROCESS after it printed an error.
  */
 int process_option(const char *command, int opt, const char *value, pid_t *pid);
+
+/* Reads process ids separated by blanks or commas.  Return: whether there is nothing else; @pids: to be freed in both cases. */
+bool process_read_several(const char *text, struct tids *pids);
 
 /* Prints that the command needs a process.  Return: MP_EXIT_USAGE. */
 int process_missing(const char *command);

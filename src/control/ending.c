@@ -20,6 +20,8 @@ static void symbolize(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint6
 {
 	struct recording *rec = ctx;
 
+	if (rec->o->unkept)
+		return;
 	recording_name_jit(rec, rec->symbols, pc, n, rec->o->quiet ? NULL : rec->o->notices);
 	recording_put_symbols(rec, rec->symbols, w, pc, n);
 }
@@ -154,7 +156,7 @@ int recording_end(struct recording *rec, const struct recording_options *o,
 	if (rec->r && reason != MP_END_KEPT)
 		recorder_let_go(rec->r);
 	/* Not earlier: with many modules, reading symbols uses up all descriptors. */
-	if (rec->s.block && !rec->symbols)
+	if (rec->s.block && !rec->symbols && !o->unkept)
 		rec->symbols = recording_symbols(rec);
 	/* Earlier than the recording is complete: symbols can come from a slow server. */
 	if (!failed)

@@ -84,6 +84,18 @@ void output_name(const char *pattern, pid_t pid, uint32_t count, bool again, cha
 	out[n < size ? n : size - 1] = 0;
 }
 
+void output_literal(const char *text, char *pattern, size_t size)
+{
+	size_t n = 0;
+
+	for (; *text && n + 2 < size; text++) {
+		if (*text == '%')
+			pattern[n++] = '%';
+		pattern[n++] = *text;
+	}
+	pattern[n] = 0;
+}
+
 void output_piece_name(const char *name, uint32_t number, char *out, size_t size)
 {
 	const char *end = suffix(name);

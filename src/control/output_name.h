@@ -19,4 +19,7 @@ void output_piece_name(const char *name, uint32_t number, char *out, size_t size
 /* Makes @path absolute, for processes that read the journal from another directory. */
 void output_absolute(const char *path, char *out, size_t size);
 
+/* Makes the pattern of the name @text, with each '%' doubled.  It is cut if it has more than @size - 1 bytes. */
+void output_literal(const char *text, char *pattern, size_t size);
+
 #endif

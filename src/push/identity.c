@@ -9,12 +9,10 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include "attach/cgroups.h"
 #include "attach/procfs.h"
 #include "lib/path.h"
 #include "lib/utf8.h"
-
-#define CONTAINER_DIGITS 64u
-#define UID_LENGTH	 36u
 
 static struct otlp_attribute *find(const struct identity *id, const char *key, size_t n)
 {
@@ -54,71 +52,19 @@ static int set_text(struct identity *id, const char *key, const char *text)
 	return *text ? set(id, key, strlen(key), text, 0) : 0;
 }
 
-/* ------------------------------------------------------------------ cgroup -- */
-
-/* Return: the first run of exactly CONTAINER_DIGITS hexadecimal digits in @text; NULL: there is none. */
-static const char *container_id(const char *text)
-{
-	size_t run = 0;
-
-	for (const char *c = text;; c++) {
-		if (isxdigit((unsigned char)*c)) {
-			run++;
-			continue;
-		}
-		if (run == CONTAINER_DIGITS)
-			return c - CONTAINER_DIGITS;
-		run = 0;
-		if (!*c)
-			return NULL;
-	}
-}
-
-/* The id of a pod of Kubernetes, as kubepods/.../pod<uid> or kubepods-...-pod<uid>.slice, whose uid has '_' for '-'.
- * Return: whether there is one. */
-static bool pod_uid(const char *text, char uid[UID_LENGTH + 1])
-{
-	const char *pods = strstr(text, "kubepods");
-
-	for (const char *p = pods ? strstr(pods + 8, "pod") : NULL; p; p = strstr(p + 3, "pod")) {
-		size_t n = 0;
-
-		for (; n < UID_LENGTH; n++) {
-			char c = p[3 + n] == '_' ? '-' : p[3 + n];
-
-			if (!isxdigit((unsigned char)c) && c != '-')
-				break;
-			uid[n] = c;
-		}
-		uid[n] = 0;
-		if (n == UID_LENGTH)
-			return true;
-	}
-	return false;
-}
-
 static int take_cgroup(struct identity *id, pid_t pid)
 {
-	char path[64], uid[UID_LENGTH + 1], container[CONTAINER_DIGITS + 1], *text;
-	const char *at;
-	int fd, ret;
+	char container[CGROUP_CONTAINER], uid[CGROUP_POD];
+	struct cgroups c;
+	int ret = cgroups_read(pid, &c);
 
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", proc_of(pid));
-	fd = proc_open(path);
-	if (fd < 0)
-		return 0;
-	ret = proc_slurp(fd, &text, NULL);
-	close(fd);
 	if (ret)
 		return ret == -ENOMEM ? ret : 0;
-	at = container_id(text);
-	if (at) {
-		snprintf(container, sizeof(container), "%s", at);
+	if (cgroups_container(&c, container))
 		ret = set_text(id, "container.id", container);
-	}
-	if (!ret && pod_uid(text, uid))
+	if (!ret && cgroups_pod(&c, uid))
 		ret = set_text(id, "k8s.pod.uid", uid);
-	free(text);
+	cgroups_free(&c);
 	return ret;
 }
 

@@ -6,23 +6,18 @@
 #ifndef PUSH_METRICS_H
 #define PUSH_METRICS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
+#include "lib/vec.h"
 #include "push/destination.h"
 #include "push/outbox.h"
 
 struct feed_state;
 struct model;
 
-struct metrics_store {
-	const char *url;
-	struct outbox_counts counts;
-};
-
-/* Values are those of the last look, and 0 before it. */
+/* Of a process.  Values are those of the last look, and 0 before it. */
 struct metrics {
 	pid_t pid;
 	const char *service;		   /* its name; not owned */
@@ -35,16 +30,36 @@ struct metrics {
 	uint64_t sample_interval;
 	uint64_t resident;		 /* 0: not known yet */
 	uint64_t overhead_ppm, cost_ppm; /* of the process's CPU time; 0: no budget */
+	uint64_t paused;
+	uint64_t windows,
+	    windows_lost; /* pushed; not made, because the recorder did not end in time */
+};
+
+struct metrics_store {
+	const char *url;
+	struct outbox_counts counts;
+};
+
+/* Processes of the machine that are not recorded. */
+struct metrics_left_out {
+	const char *why;
+	uint64_t n;
+};
+
+/* Of all. */
+struct metrics_of_all {
+	VEC(struct metrics) process;
 	uint64_t recorder_cpu_ns, recorder_resident;
-	bool paused;
-	uint64_t windows; /* pushed */
 	struct metrics_store store[PUSH_DESTINATIONS];
 	size_t stores;
+	VEC(struct metrics_left_out) left_out;
 };
 
 /* Takes the values of a look.  @pid of @m must be set. */
 void metrics_look(struct metrics *m, const struct model *model, const struct feed_state *s);
 /* Return: 0, or -ENOMEM or -EIO. */
-int metrics_write(const struct metrics *m, FILE *out);
+int metrics_write(const struct metrics_of_all *m, FILE *out);
+/* Fills in what process @pid uses. */
+void metrics_recorder(struct metrics_of_all *m, pid_t pid);
 
 #endif

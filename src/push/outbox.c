@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "lib/deadline.h"
 #include "lib/fnv.h"
+#include "lib/temporary.h"
 #include "lib/thread.h"
 #include "push/body.h"
 #include "push/http.h"
@@ -26,7 +27,7 @@
 struct outbox {
 	struct outbox_config c;
 	struct http *http;
-	char own[64]; /* a spool of its own; "": the user's */
+	char own[PATH_MAX]; /* a spool of its own; "": the user's */
 	pthread_t thread;
 	bool started;	/* the thread */
 	bool cancelled; /* the request that is sent is given up */
@@ -144,8 +145,9 @@ static void *run(void *arg)
 
 static int open_spool(struct outbox *s, struct mp_err *err)
 {
-	const char *tmp = getenv("TMPDIR"), *url = s->c.destination->url;
+	const char *url = s->c.destination->url;
 	char path[PATH_MAX];
+	int ret;
 
 	/* Each destination has its own, whose name does not tell the URL. */
 	if (s->c.spool && (mkdir(s->c.spool, 0700) == 0 || errno == EEXIST)) {
@@ -155,25 +157,13 @@ static int open_spool(struct outbox *s, struct mp_err *err)
 	if (s->c.spool)
 		return mp_fail(err, MP_EXIT_OUTPUT, -errno, "cannot make the directory %.200s: %s",
 			       s->c.spool, strerror(errno));
-	if (snprintf(s->own, sizeof(s->own), "%s/memprof-push-XXXXXX",
-		     tmp && *tmp ? tmp : "/tmp") >= (int)sizeof(s->own) ||
-	    !mkdtemp(s->own)) {
-		s->own[0] = 0;
-		return mp_fail(err, MP_EXIT_OUTPUT, -errno, "cannot make a temporary directory: %s",
-			       strerror(errno));
-	}
-	return spool_open(&s->spool, s->own, s->c.limit, err);
+	ret = temporary_make("memprof-push", s->own, sizeof(s->own), err);
+	return ret ? ret : spool_open(&s->spool, s->own, s->c.limit, err);
 }
 
 static void drop(struct outbox *s)
 {
-	struct spooled r;
-
-	if (s->own[0]) {
-		while (spool_take(&s->spool, &r) == 1)
-			spool_done(&s->spool, &r, false);
-		rmdir(s->own);
-	}
+	temporary_remove(s->own);
 	spool_close(&s->spool);
 	http_free(s->http);
 	pthread_mutex_destroy(&s->lock);

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include "control/requests.h"
@@ -14,20 +16,14 @@
 #include "model/model.h"
 #include "model/quick.h"
 #include "push/body.h"
-#include "push/directory.h"
 #include "push/file_hash.h"
 #include "push/identity.h"
 #include "push/metrics.h"
-#include "push/scrape.h"
-#include "push/outbox.h"
+#include "push/stores.h"
 #include "top/feed.h"
 
-#define TICK_MS		   1000
-#define FRESH_NS	   1000000000u
-#define SCRAPE_PATIENCE_NS 5000000000u
-#define END_MS		   30000 /* how long the recorder may need to end a recording */
-#define LAST_LOOK_MS	   5000	 /* how long the recorder may need for the last window */
-#define LAST_SEND_MS	   5000	 /* how long the servers may */
+#define END_MS	     30000 /* how long the recorder may need to end a recording */
+#define LAST_LOOK_MS 5000  /* how long the recorder may need for the last window */
 
 /* The sums of a stack at the last look. */
 struct before {
@@ -36,23 +32,21 @@ struct before {
 
 struct push {
 	const struct push_options *o;
+	pid_t pid;
 	struct push_recording recording;
+	int stop, wanted; /* eventfds: push_end(), push_look() */
 	struct feed *feed;
 	struct identity id;
 	struct file_hashes files;
-	struct outbox *outbox[PUSH_DESTINATIONS];	 /* NULL: a directory */
-	struct outbox_counts written[PUSH_DESTINATIONS]; /* of directories */
-	bool failing[PUSH_DESTINATIONS]; /* of directories: the last file could not be written */
-	VEC(struct before) before;	 /* by stack */
-	struct group *window;		 /* by stack */
-	size_t stacks;			 /* of window */
-	uint64_t end_ns;		 /* of the last window, since the recording's start */
-	uint64_t lost;			 /* events, until then */
-	bool looked;			 /* the first look is over */
-	bool due;			 /* the next look ends a window */
-	uint64_t waited_ns;		 /* since when a client waits for metrics; 0: none does */
+	VEC(struct before) before; /* by stack */
+	struct group *window;	   /* by stack */
+	size_t stacks;		   /* of window */
+	uint64_t end_ns;	   /* of the last window, since the recording's start */
+	uint64_t lost;		   /* events, until then */
+	bool looked;		   /* the first look is over */
+	bool due;		   /* the next look ends a window */
+	pthread_mutex_t lock;	   /* protects metrics */
 	struct metrics metrics;
-	struct push_result r;
 };
 
 static int no_memory(struct mp_err *err)
@@ -99,20 +93,6 @@ static int take_window(struct push *p, const struct model *m)
 	return 0;
 }
 
-static void write_to_directory(struct push *p, size_t i, const struct profile_window *w,
-			       const struct body *b)
-{
-	const struct destination *d = &p->o->destination[i];
-	int ret = directory_put(d->url, p->metrics.service, p->o->pid, w->start_unix_ns, b->bytes,
-				b->n, p->o->limit);
-
-	p->written[i].sent += !ret;
-	p->written[i].dropped += ret != 0;
-	if (p->failing[i] != (ret != 0))
-		p->o->report(p->o->ctx, d, ret ? strerror(-ret) : NULL);
-	p->failing[i] = ret != 0;
-}
-
 static int deliver(struct push *p, size_t i, struct model *m, const struct profile_window *w)
 {
 	struct body b;
@@ -120,10 +100,7 @@ static int deliver(struct push *p, size_t i, struct model *m, const struct profi
 
 	if (ret)
 		return ret;
-	if (p->outbox[i])
-		outbox_put(p->outbox[i], b.query, b.bytes, b.n);
-	else
-		write_to_directory(p, i, w, &b);
+	stores_put(p->o->stores, i, p->metrics.service, p->pid, w->start_unix_ns, &b);
 	body_free(&b);
 	return 0;
 }
@@ -157,64 +134,18 @@ static int push_window(struct push *p, struct model *m, uint64_t behind_ns, stru
 	w.group = p->window;
 	for (size_t i = 0; !ret && !first && i < p->o->n; i++)
 		ret = deliver(p, i, m, &w);
-	p->r.windows += !ret && !first;
+	pthread_mutex_lock(&p->lock);
+	p->metrics.windows += !ret && !first;
+	pthread_mutex_unlock(&p->lock);
 	return ret ? mp_fail(err, MP_EXIT_FAILURE, ret, "cannot push a profile: %s", strerror(-ret))
 		   : 0;
-}
-
-/* ------------------------------------------------------------------ metrics -- */
-
-static struct outbox_counts counts_of(const struct push *p, size_t i)
-{
-	return p->outbox[i] ? outbox_counts(p->outbox[i]) : p->written[i];
-}
-
-/* Answers the clients that wait, with what is known now. */
-static void answer_scrape(struct push *p)
-{
-	struct metrics *m = &p->metrics;
-	char *text = NULL;
-	size_t n = 0;
-	FILE *out = open_memstream(&text, &n);
-	int ret = out ? 0 : -ENOMEM;
-
-	m->windows = p->r.windows;
-	m->stores = p->o->n;
-	for (size_t i = 0; i < m->stores; i++)
-		m->store[i] = (struct metrics_store){p->o->destination[i].url, counts_of(p, i)};
-	if (out) {
-		ret = metrics_write(m, out);
-		if (fclose(out))
-			ret = -ENOMEM;
-	}
-	if (ret) {
-		free(text);
-		text = NULL;
-	}
-	scrape_answer(p->o->scrape, text, n);
-	p->waited_ns = 0;
-}
-
-/* Values are at most a second old, unless the recorder does not answer: then their age tells it. */
-static void serve_metrics(struct push *p)
-{
-	const uint64_t now = mono_ns();
-
-	if (!p->o->scrape || !scrape_run(p->o->scrape))
-		return;
-	if (!p->waited_ns)
-		p->waited_ns = now;
-	if (now - p->metrics.looked_ns < FRESH_NS || now - p->waited_ns > SCRAPE_PATIENCE_NS)
-		answer_scrape(p);
-	else
-		feed_ask(p->feed);
 }
 
 /* ---------------------------------------------------------------------- loop -- */
 
 static int open_feed(struct push *p, struct mp_err *err)
 {
-	int ret = feed_open(p->o->pid, &p->feed, err);
+	int ret = feed_open(p->pid, &p->feed, err);
 
 	if (ret)
 		return ret;
@@ -232,14 +163,16 @@ static int take_look(struct push *p, struct mp_err *err)
 	int ret = feed_take(p->feed, err);
 
 	if (ret > 0) {
+		pthread_mutex_lock(&p->lock);
 		metrics_look(&p->metrics, feed_model(p->feed), feed_state(p->feed));
+		pthread_mutex_unlock(&p->lock);
 		return p->due ? push_window(p, feed_model(p->feed), feed_state(p->feed)->behind_ns,
 					    err)
 			      : 0;
 	}
 	if (!ret)
 		return 0;
-	if (!session_peek(p->o->pid, &c, &j) || j.state != SS_LIVE || !recorder_lives(&j))
+	if (!session_peek(p->pid, &c, &j) || j.state != SS_LIVE || !recorder_lives(&j))
 		return -ESHUTDOWN;
 	feed_close(p->feed);
 	p->feed = NULL;
@@ -279,10 +212,13 @@ static int window_of_end(struct push *p, struct mp_err *err)
 		  : -ETIME;
 	m.shown.full = true;
 	p->looked = true;
-	if (ret)
-		p->r.lost += p->o->n;
-	else
+	if (ret) {
+		pthread_mutex_lock(&p->lock);
+		p->metrics.windows_lost++;
+		pthread_mutex_unlock(&p->lock);
+	} else {
 		ret = push_window(p, &m, 0, err);
+	}
 	model_free(&m);
 	return ret == -ETIME ? 0 : ret;
 }
@@ -300,91 +236,36 @@ static int last_window(struct push *p, struct mp_err *err)
 {
 	struct ss_journal j;
 
-	return p->recording.over >= 0 && !request_end(p->o->pid, &j, err) ? window_of_end(p, err)
-									  : window_of_now(p, err);
-}
-
-/* Return: ms until @end, at most TICK_MS. */
-static int wait_until(uint64_t end)
-{
-	const uint64_t now = mono_ns();
-
-	if (end == UINT64_MAX)
-		return TICK_MS;
-	return now >= end			  ? 0
-	       : (end - now) / 1000000u < TICK_MS ? (int)((end - now) / 1000000u) + 1
-						  : TICK_MS;
+	return p->recording.over >= 0 && !request_end(p->pid, &j, err) ? window_of_end(p, err)
+								       : window_of_now(p, err);
 }
 
 static int loop(struct push *p, int timer, struct mp_err *err)
 {
-	const uint64_t end = p->o->for_ms ? mono_ns() + p->o->for_ms * 1000000u : UINT64_MAX;
 	int ret = 0;
 
 	while (!ret) {
-		struct pollfd f[] = {
-		    {.fd = p->o->stop, .events = POLLIN},
-		    {.fd = p->recording.over, .events = POLLIN},
-		    {.fd = timer, .events = POLLIN},
-		    {.fd = feed_fd(p->feed), .events = POLLIN},
-		    {.fd = p->o->scrape ? scrape_fd(p->o->scrape) : -1, .events = POLLIN}};
-		uint64_t ticks;
+		struct pollfd f[] = {{.fd = p->stop, .events = POLLIN},
+				     {.fd = p->recording.over, .events = POLLIN},
+				     {.fd = timer, .events = POLLIN},
+				     {.fd = p->wanted, .events = POLLIN},
+				     {.fd = feed_fd(p->feed), .events = POLLIN}};
+		uint64_t n;
 
-		if (poll(f, sizeof(f) / sizeof(*f), wait_until(end)) < 0 && errno != EINTR)
+		if (poll(f, sizeof(f) / sizeof(*f), -1) < 0 && errno != EINTR)
 			return mp_fail(err, MP_EXIT_FAILURE, -errno, "cannot wait: %s",
 				       strerror(errno));
 		if (f[1].revents)
 			return -ESHUTDOWN;
-		if (f[0].revents || mono_ns() >= end)
+		if (f[0].revents)
 			return last_window(p, err);
-		if (f[2].revents && read(timer, &ticks, sizeof(ticks)) > 0) {
-			p->due = true;
+		p->due |= f[2].revents && read(timer, &n, sizeof(n)) > 0;
+		if (f[2].revents || (f[3].revents && read(p->wanted, &n, sizeof(n)) > 0))
 			feed_ask(p->feed);
-		}
-		if (f[3].revents)
+		if (f[4].revents)
 			ret = take_look(p, err);
-		serve_metrics(p);
 	}
 	return ret;
-}
-
-static int open_outboxes(struct push *p, struct mp_err *err)
-{
-	int ret = 0;
-
-	for (size_t i = 0; !ret && i < p->o->n; i++) {
-		const struct outbox_config c = {.destination = &p->o->destination[i],
-						.spool = p->o->spool,
-						.limit = p->o->limit,
-						.report = p->o->report,
-						.ctx = p->o->ctx};
-
-		if (p->o->destination[i].kind != DESTINATION_DIRECTORY)
-			ret = outbox_open(&c, &p->outbox[i], err);
-	}
-	return ret;
-}
-
-static int start_outboxes(struct push *p, struct mp_err *err)
-{
-	int ret = 0;
-
-	for (size_t i = 0; !ret && i < p->o->n; i++)
-		ret = p->outbox[i] ? outbox_start(p->outbox[i], err) : 0;
-	return ret;
-}
-
-static void stop_outboxes(struct push *p)
-{
-	for (size_t i = 0; i < p->o->n; i++) {
-		struct outbox_counts c =
-		    p->outbox[i] ? outbox_stop(p->outbox[i], LAST_SEND_MS) : p->written[i];
-
-		p->outbox[i] = NULL;
-		p->r.rejected += c.rejected;
-		p->r.lost += c.dropped;
-		p->r.waiting += c.waiting;
-	}
 }
 
 static int start_timer(uint64_t every_ms, int *timer, struct mp_err *err)
@@ -399,7 +280,7 @@ static int start_timer(uint64_t every_ms, int *timer, struct mp_err *err)
 	return 0;
 }
 
-int push_open(const struct push_options *o, struct push **out, struct mp_err *err)
+int push_open(const struct push_options *o, pid_t pid, struct push **out, struct mp_err *err)
 {
 	struct push *p = calloc(1, sizeof(*p));
 	int ret;
@@ -407,15 +288,21 @@ int push_open(const struct push_options *o, struct push **out, struct mp_err *er
 	if (!p)
 		return no_memory(err);
 	p->o = o;
+	p->pid = pid;
 	p->due = true;
-	file_hashes_begin(&p->files, o->pid);
-	ret = identity_take(&p->id, o->pid, o->label, o->labels) ? no_memory(err)
-								 : open_outboxes(p, err);
+	pthread_mutex_init(&p->lock, NULL);
+	p->stop = eventfd(0, EFD_CLOEXEC);
+	p->wanted = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	file_hashes_begin(&p->files, pid);
+	ret = identity_take(&p->id, pid, o->label, o->labels) ? no_memory(err) : 0;
+	if (!ret && (p->stop < 0 || p->wanted < 0))
+		ret = mp_fail(err, MP_EXIT_FAILURE, -errno, "cannot make an event: %s",
+			      strerror(errno));
 	if (ret) {
 		push_close(p);
 		return ret;
 	}
-	p->metrics.pid = o->pid;
+	p->metrics.pid = pid;
 	p->metrics.service = identity_text(&p->id, "service.name");
 	if (!p->metrics.service)
 		p->metrics.service = "process";
@@ -423,14 +310,12 @@ int push_open(const struct push_options *o, struct push **out, struct mp_err *er
 	return 0;
 }
 
-int push_run(struct push *p, const struct push_recording *recording, struct push_result *r,
-	     struct mp_err *err)
+int push_run(struct push *p, const struct push_recording *recording, struct mp_err *err)
 {
 	int timer = -1, ret;
 
 	p->recording = *recording;
-	ret = start_outboxes(p, err);
-	ret = ret ? ret : open_feed(p, err);
+	ret = open_feed(p, err);
 	ret = ret ? ret : take_look(p, err);
 	ret = ret ? ret : start_timer(p->o->every_ms, &timer, err);
 	ret = ret ? ret : loop(p, timer, err);
@@ -438,9 +323,6 @@ int push_run(struct push *p, const struct push_recording *recording, struct push
 		ret = recording_ended(p, err);
 	if (timer >= 0)
 		close(timer);
-	stop_outboxes(p);
-	*r = p->r;
-	push_close(p);
 	return ret;
 }
 
@@ -448,11 +330,35 @@ void push_close(struct push *p)
 {
 	if (!p)
 		return;
-	stop_outboxes(p);
 	feed_close(p->feed);
 	identity_free(&p->id);
 	file_hashes_free(&p->files);
 	vec_free(&p->before);
 	free(p->window);
+	if (p->stop >= 0)
+		close(p->stop);
+	if (p->wanted >= 0)
+		close(p->wanted);
+	pthread_mutex_destroy(&p->lock);
 	free(p);
+}
+
+void push_end(struct push *p)
+{
+	eventfd_write(p->stop, 1);
+}
+
+void push_look(struct push *p)
+{
+	eventfd_write(p->wanted, 1);
+}
+
+struct metrics push_metrics(struct push *p)
+{
+	struct metrics m;
+
+	pthread_mutex_lock(&p->lock);
+	m = p->metrics;
+	pthread_mutex_unlock(&p->lock);
+	return m;
 }

@@ -123,7 +123,7 @@ class CommandLine(t.Case):
     def test_several(self):
         """two processes in one -p, or -p twice, are refused with what to do; nothing is chosen silently"""
         p, q = (self.start("/bin/sleep", "1000") for _ in range(2))
-        for command in ("attach", "detach", "flush", "heap", "leaks", "status"):
+        for command in ("detach", "flush", "heap", "leaks", "status"):
             said = self.memprof(command, "-p", f"{p.pid} {q.pid}\n", status=2).stderr
             self.assertIn(f"memprof: {command}: -p: ", said)
             self.assertIn("are 2 processes; choose one of them (see: memprof", said)

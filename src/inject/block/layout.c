@@ -134,6 +134,9 @@ void layout_default(size_t threads, uint64_t ring, struct layout *out)
 	*out = (struct layout){0};
 	room.slots = slots_for(threads, room.slots);
 	room.ring = ring ? ring : room.ring;
+	/* A small ring is asked for where memory is scarce, such as for hundreds of processes. */
+	if (room.ring <= narrow.ring)
+		room.sampled = narrow.sampled;
 	out->length = lay_out(&out->control, &room);
 }
 
