@@ -177,7 +177,16 @@ static uint64_t next_random(uint64_t *x)
 	return *x;
 }
 
-static void *work(void *arg)
+/* Clears registers and the stack below the stack pointer, where the functions before left addresses. */
+static __attribute__((noinline)) void clear_stack(void)
+{
+	volatile char room[16384];
+
+	for (size_t i = 0; i < sizeof(room); i++)
+		room[i] = 0;
+}
+
+static __attribute__((noinline)) void churn(void *arg)
 {
 	uint64_t n = (uint64_t)(uintptr_t)arg, x = 88172645463325252ull * (n + 1);
 	void **mine = held[n];
@@ -204,6 +213,13 @@ static void *work(void *arg)
 		if (i == LOOPS)
 			atomic_fetch_sub(&working, 1);
 	}
+}
+
+static void *work(void *arg)
+{
+	churn(arg);
+	/* A planted leak can get the address of a block that this thread has freed. */
+	clear_stack();
 	atomic_fetch_sub(&working, 1);
 	for (;;)
 		pause();
@@ -221,15 +237,6 @@ static __attribute__((noinline)) void plant(size_t count)
 		       malloc_usable_size(p));
 		p = NULL;
 	}
-}
-
-/* Clears registers and the stack below the stack pointer, where plant() left addresses. */
-static __attribute__((noinline)) void clear_stack(void)
-{
-	volatile char room[16384];
-
-	for (size_t i = 0; i < sizeof(room); i++)
-		room[i] = 0;
 }
 
 int main(int argc, char **argv)
