@@ -26,8 +26,8 @@ struct recording_options {
 	uint64_t rotate;	  /* bytes of a piece, after which the next begins; 0: one file */
 	uint32_t keep;		  /* finished pieces that are not deleted; 0: all */
 	bool live_only;		  /* record only the live heap, written when asked */
-	bool unkept;		  /* nobody reads the file after the end: it gets no symbols */
-	int last_view;		  /* a file that gets the last view, see recorder_config; 0: none */
+	bool unkept;	       /* the file is removed at the end, so no symbols are written to it */
+	int last_view;	       /* a file that gets the last view, see recorder_config; 0: none */
 	uint64_t carry_budget; /* bytes of stacks that are carried over from the recorder before */
 	uint32_t depth;	       /* innermost frames that are kept; 0: all */
 	struct select_config select;

@@ -341,6 +341,13 @@ static int scan(struct fleet *f, struct mp_err *err)
 	return 0;
 }
 
+static int recorder_killed(int ret, struct mp_err *err)
+{
+	return mp_fail(err, MP_EXIT_NOT_RESTORED, ret,
+		       "the recorder was killed; memprof detach -p PID restores a process that it "
+		       "recorded");
+}
+
 static int read_messages(struct fleet *f, struct mp_err *err)
 {
 	struct recorders_message m;
@@ -348,10 +355,7 @@ static int read_messages(struct fleet *f, struct mp_err *err)
 
 	while ((ret = recorders_read(f->recorders, &m)) > 0)
 		take_message(f, &m);
-	return ret ? mp_fail(err, MP_EXIT_NOT_RESTORED, ret,
-			     "the recorder was killed; memprof detach -p PID restores a process "
-			     "that it recorded")
-		   : 0;
+	return ret ? recorder_killed(ret, err) : 0;
 }
 
 static int wait_for_news(struct fleet *f, bool *stop, struct mp_err *err)
@@ -458,9 +462,5 @@ int fleet_run(const struct fleet_options *o, struct recorders *r, struct fleet_r
 	vec_free(&f.members);
 	if (f.done >= 0)
 		close(f.done);
-	return ret    ? ret
-	       : gone ? mp_fail(err, MP_EXIT_NOT_RESTORED, gone,
-				"the recorder was killed; memprof detach -p PID restores a process "
-				"that it recorded")
-		      : 0;
+	return ret ? ret : gone ? recorder_killed(gone, err) : 0;
 }

@@ -75,8 +75,10 @@ struct processes {
  * @most: processes that can be wanted at the same time
  * @now_ns: CLOCK_BOOTTIME
  *
- * Adds what is new, removes what has ended, and looks again at those whose turn it is.  A process that executed another
- * program while it was refused is PROCESS_UNUSED again.  Return: 0 or a negative errno: /proc cannot be read.
+ * Adds new processes, removes those that have ended, and decides again about each new one, and about each other one every ten
+ * seconds.  A refused process whose name has changed, because it executed another program, becomes PROCESS_UNUSED.
+ *
+ * Return: 0 or a negative errno: /proc cannot be read.
  */
 int processes_scan(struct processes *p, const struct process_filter *f, uint32_t most,
 		   uint64_t now_ns);

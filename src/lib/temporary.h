@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Directories that are removed with what is in them. */
+/* Temporary directories, which are removed together with their files. */
 #ifndef LIB_TEMPORARY_H
 #define LIB_TEMPORARY_H
 
