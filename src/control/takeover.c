@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "control/requests.h"
+#include "inject/family.h"
 #include "inject/find.h"
 #include "lib/human.h"
 #include "lib/printable.h"
@@ -247,6 +248,24 @@ bool session_is_orphan(pid_t pid)
 
 	return session_peek(pid, &c, &j) && j.state == SS_LIVE && !recorder_lives(&j) &&
 	       !session_is_forked(pid);
+}
+
+int end_orphan(struct target *t, struct mp_err *err)
+{
+	struct session s;
+	struct session_id id = {0};
+	uint32_t left;
+	int ret;
+
+	session_id_of(t->pid, &id);
+	ret = session_adopt(&s, t, err);
+	if (ret)
+		return ret;
+	ret = session_close(&s, err);
+	session_free(&s);
+	if (!ret)
+		(void)family_restore(&id, 1, t->pid, &left);
+	return ret;
 }
 
 static void say(const struct notices *n, const char *before, const struct carry *c,

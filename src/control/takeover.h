@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Takes over an orphan session: reads the live heap from the recording of the recorder before. */
+/* Sessions whose recorder was killed: takes one over, with the live heap from its recording, or ends it. */
 #ifndef CONTROL_TAKEOVER_H
 #define CONTROL_TAKEOVER_H
 
@@ -10,6 +10,13 @@
 
 /* Does the process carry a session at work whose recorder is gone?  False for a forked child. */
 bool session_is_orphan(pid_t pid);
+
+/**
+ * end_orphan() - restore a process whose session is an orphan, and those that were forked from it
+ * @t: after target_look()
+ * Return: 0, or as session_close() with @err.
+ */
+int end_orphan(struct target *t, struct mp_err *err);
 
 /**
  * take_over_orphan() - continue an orphan session, and report what was carried over

@@ -18,6 +18,7 @@
 #include "control/orders.h"
 #include "control/output_name.h"
 #include "control/recording.h"
+#include "control/takeover.h"
 #include "inject/family.h"
 #include "lib/open_files.h"
 #include "lib/temporary.h"
@@ -134,6 +135,20 @@ static void end_orders(void *ctx, int fd)
 	(void)ctx, (void)fd; /* the member closes it */
 }
 
+/* What is left of an earlier recorder.  Without a recording that was kept, there is nothing to continue.  Return: 0, or a
+ * negative errno with @err. */
+static int end_earlier(struct member *m, struct target *t, struct mp_err *err)
+{
+	int ret;
+
+	if (!m->host->dir[0] || !session_is_orphan(t->pid))
+		return family_leave(t, err);
+	ret = end_orphan(t, err);
+	if (!ret)
+		on_message(m, "its recorder was killed; its profiles begin anew");
+	return ret;
+}
+
 static int record(struct member *m)
 {
 	const struct notices notices = {.message = on_message,
@@ -166,7 +181,7 @@ static int record(struct member *m)
 	o.last_view = m->last_view;
 	if (target_look(&t, m->pid, &err))
 		return notice_error(&notices, &err);
-	if (family_leave(&t, &err))
+	if (end_earlier(m, &t, &err))
 		status = notice_error(&notices, &err);
 	else
 		status = recording_run(&t, &o, false);
