@@ -2,14 +2,50 @@
 #include "attach/cgroups.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "attach/procfs.h"
 
 #define DIGITS	   (CGROUP_CONTAINER - 1u)
 #define UID_LENGTH (CGROUP_POD - 1u)
+/* PROC_CGROUP_INIT_INO of the kernel: the namespace of the machine. */
+#define INIT_NAMESPACE 0xeffffffbu
+
+/* Return: 0 or a negative errno. */
+static int enter_namespace_of(pid_t pid, ino_t own)
+{
+	char path[64];
+	struct stat st;
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/cgroup", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = fstat(fd, &st) ? -errno : 0;
+	if (!ret && st.st_ino != own && setns(fd, CLONE_NEWCGROUP))
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+int cgroups_enter_machine(void)
+{
+	struct stat own;
+
+	if (stat("/proc/self/ns/cgroup", &own))
+		return errno == ENOENT ? 0 : -errno; /* before Linux 4.6 */
+	if (own.st_ino == INIT_NAMESPACE)
+		return 0;
+	/* A security module can protect process 1; 2 is kthreadd then, which is in the namespace of the machine. */
+	return enter_namespace_of(1, own.st_ino) ? enter_namespace_of(2, own.st_ino) : 0;
+}
 
 int cgroups_read(pid_t pid, struct cgroups *c)
 {
@@ -34,8 +70,10 @@ void cgroups_free(struct cgroups *c)
 
 bool cgroups_in(const struct cgroups *c, const char *path)
 {
-	const size_t n = strlen(path);
+	size_t n = strlen(path);
 
+	while (n && path[n - 1] == '/')
+		n--;
 	for (const char *line = c->text, *next; line && *line; line = next) {
 		const size_t length = strcspn(line, "\n");
 		const char *colon = memchr(line, ':', length), *of;

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "attach/cgroups.h"
 #include "cmd/cmd.h"
+
 #include "cmd/options.h"
 #include "formats/file.h"
 #include "lib/ending_signals.h"
@@ -40,7 +42,7 @@ static void on_found(void *ctx, const struct processes *p)
 	bool first = true;
 
 	if (!s->c->fleet.filter.all && s->c->fleet.filter.name.n &&
-	    !processes_count(p, LEFT_OUT_NOT))
+	    !processes_count(p, LEFT_OUT_NOT) && !processes_count(p, LEFT_OUT_TRACED))
 		fprintf(stderr, "memprof: no process has this name yet; waiting for one\n");
 	if (s->quiet || !s->c->fleet.filter.all)
 		return;
@@ -132,8 +134,17 @@ static void print_result(const struct continuous_options *c, const struct fleet_
 /* Opens what must be there before a process is touched.  Return: 0, or a negative errno with @err. */
 static int prepare(struct continuous_options *c, struct mp_err *err)
 {
-	int ret = c->metrics ? scrape_open(c->metrics, &c->fleet.scrape, err) : 0;
+	/* Before there are threads. */
+	const int view = cgroups_enter_machine();
+	int ret = 0;
 
+	if (view && c->fleet.filter.cgroup.n)
+		return mp_fail(err, MP_EXIT_PERMISSION, view,
+			       "--cgroup: memprof has a cgroup namespace of its own, and may not "
+			       "enter that of process 1 (%s): "
+			       "it needs CAP_SYS_ADMIN and CAP_SYS_PTRACE",
+			       strerror(-view));
+	ret = c->metrics ? scrape_open(c->metrics, &c->fleet.scrape, err) : 0;
 	c->fleet.stop = ending_signals(0);
 	if (!ret && c->fleet.stop < 0)
 		ret = mp_fail(err, MP_EXIT_FAILURE, c->fleet.stop, "cannot wait for signals: %s",

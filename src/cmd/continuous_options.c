@@ -97,6 +97,19 @@ static int take_push(struct continuous_options *c, int opt, const char *arg)
 	}
 }
 
+/* --cgroup /system.slice, also as the directory of a mounted hierarchy. */
+static int add_cgroup(struct continuous_options *c, const char *path)
+{
+	static const char mount[] = "/sys/fs/cgroup";
+	const size_t n = sizeof(mount) - 1;
+
+	if (path[0] != '/')
+		return usage_error("attach: --cgroup: '%.100s' does not begin with a slash", path);
+	if (!strncmp(path, mount, n))
+		path += n;
+	return vec_push(&c->fleet.filter.cgroup, path) ? MP_EXIT_FAILURE : 0;
+}
+
 /* Options of --all, as take_push(). */
 static int take_filter(struct continuous_options *c, int opt, const char *arg)
 {
@@ -105,8 +118,7 @@ static int take_filter(struct continuous_options *c, int opt, const char *arg)
 		c->comm = arg;
 		return 0;
 	case 267:
-		c->cgroup = arg;
-		return 0;
+		return add_cgroup(c, arg);
 	case 268:
 		c->container = arg;
 		return 0;
@@ -213,25 +225,10 @@ bool continuous_wanted(const struct continuous_options *c, size_t processes)
 	return c->stores.n || c->metrics || c->fleet.filter.all || processes > 1;
 }
 
-/* --cgroup /system.slice, also as the directory of a mounted hierarchy. */
-static int settle_cgroup(struct continuous_options *c)
-{
-	static const char mount[] = "/sys/fs/cgroup";
-	struct fleet_options *f = &c->fleet;
-
-	if (!c->cgroup)
-		return 0;
-	if (c->cgroup[0] != '/')
-		return usage_error("attach: --cgroup: '%.100s' does not begin with a slash",
-				   c->cgroup);
-	f->filter.cgroup = strncmp(c->cgroup, mount, sizeof(mount) - 1)
-			       ? c->cgroup
-			       : c->cgroup + sizeof(mount) - 1;
-	return 0;
-}
-
 static int settle_filter(struct continuous_options *c)
 {
+	/* In a container that shares the machine's pid namespace, the second one is the machine's. */
+	static const char *const roots[] = {"", "/proc/1/root", NULL};
 	struct mp_err err = {0};
 	struct pattern *comm = NULL;
 
@@ -240,12 +237,12 @@ static int settle_filter(struct continuous_options *c)
 	if (c->comm && pattern_new("comm", c->comm, &comm, &err))
 		return usage_error("attach: --%s", err.what);
 	c->fleet.filter.comm = comm;
-	if (c->container && container_resolve(c->container, "", c->container_id, &err))
+	if (c->container && container_resolve(c->container, roots, c->container_id, &err))
 		return complain(&err);
 	c->fleet.filter.container = c->container ? c->container_id : NULL;
 	if (!c->fleet.most)
 		c->fleet.most = DEFAULT_PROCESSES;
-	return settle_cgroup(c);
+	return 0;
 }
 
 static bool is_of_several(const struct continuous_options *c)
@@ -335,5 +332,6 @@ void continuous_free(struct continuous_options *c)
 		destination_free(&c->stores.destination[i]);
 	vec_free(&c->fleet.filter.pid);
 	vec_free(&c->fleet.filter.name);
+	vec_free(&c->fleet.filter.cgroup);
 	pattern_free((struct pattern *)c->fleet.filter.comm);
 }

@@ -41,7 +41,8 @@
 	"      --all            record all processes that may be traced, also those that start later\n" \
 	"                       (5 s after that); with --overhead 1% unless that or --sample is given\n" \
 	"      --comm REGEX     with --all: only processes whose name matches\n" \
-	"      --cgroup PATH    with --all: only those in this cgroup or below, such as /system.slice\n" \
+	"      --cgroup PATH    with --all: only those in this cgroup or below, such as /system.slice;\n" \
+	"                       several are possible\n" \
 	"      --container ID   with --all: only those in this container; ID can be its name\n" \
 	"      --min-rss SIZE   with --all: only those with at least so much resident memory\n" \
 	"      --most N         record at most N processes at the same time (default 256)\n"
@@ -52,7 +53,7 @@ struct continuous_options {
 	struct push_options push;
 	struct fleet_options fleet;
 	const char *metrics; /* [ADDR:]PORT; NULL: none */
-	const char *comm, *cgroup, *container;
+	const char *comm, *container;
 	char container_id[CONTAINER_ID];
 	bool continuous;
 	const char

@@ -140,24 +140,32 @@ static const struct engine {
     {"/run/containerd/io.containerd.runtime.v2.task/*/*/config.json", of_containerd},
 };
 
-int container_resolve(const char *text, const char *root, char id[CONTAINER_ID], struct mp_err *err)
+static void search_in(struct search *s, const char *root)
 {
-	struct search s = {.name = text, .id = id};
 	char pattern[4096];
 	glob_t g;
 
-	if (is_id(text)) {
-		snprintf(id, CONTAINER_ID, "%s", text);
-		return 0;
-	}
 	for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++) {
 		snprintf(pattern, sizeof(pattern), "%s%s", root, engines[i].files);
 		if (glob(pattern, GLOB_NOSORT, NULL, &g))
 			continue;
 		for (size_t k = 0; k < g.gl_pathc; k++)
-			read_file(&s, g.gl_pathv[k], engines[i].of);
+			read_file(s, g.gl_pathv[k], engines[i].of);
 		globfree(&g);
 	}
+}
+
+int container_resolve(const char *text, const char *const roots[], char id[CONTAINER_ID],
+		      struct mp_err *err)
+{
+	struct search s = {.name = text, .id = id};
+
+	if (is_id(text)) {
+		snprintf(id, CONTAINER_ID, "%s", text);
+		return 0;
+	}
+	for (size_t i = 0; roots[i] && !s.found; i++)
+		search_in(&s, roots[i]);
 	if (s.found == 1)
 		return 0;
 	return s.found

@@ -138,6 +138,16 @@ static struct member *new_member(struct fleet *f, const struct process *p, struc
 	return NULL;
 }
 
+/* Did another memprof begin to record the process at the same time?  Then the next scan finds its recording. */
+static bool other_was_faster(pid_t pid, int status)
+{
+	struct ss_control c;
+	struct ss_journal j;
+
+	return status == MP_EXIT_TRACED ||
+	       (status == MP_EXIT_ATTACHED && session_peek(pid, &c, &j));
+}
+
 /* A process is not recorded, or no longer.  @p: NULL: it has ended. */
 static void tell_end(struct fleet *f, struct process *p, const char *name,
 		     const struct recorders_message *m)
@@ -145,8 +155,13 @@ static void tell_end(struct fleet *f, struct process *p, const char *name,
 	const bool refused = !m->reason && m->status;
 	const bool at_the_moment = m->status == MP_EXIT_TIMEOUT || m->status == MP_EXIT_TRACED ||
 				   m->status == MP_EXIT_NO_ALLOCATOR;
-	const bool again = p && refused && !process_refuse(p, at_the_moment);
+	bool again;
 
+	if (p && refused && !f->o->filter.pid.n && other_was_faster(p->pid, m->status)) {
+		p->use = PROCESS_UNUSED;
+		return;
+	}
+	again = p && refused && !process_refuse(p, at_the_moment);
 	if (p && !refused)
 		p->use = m->reason == MP_END_EXECED ? PROCESS_UNUSED : PROCESS_LEFT;
 	if (!f->result->status)

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "attach/cgroups.h"
 #include "attach/process_name.h"
 #include "attach/procfs.h"
-#include "lib/path.h"
 #include "model/pattern.h"
 
 /* --all leaves out what is younger: most new processes of a machine live shortly, and attaching costs more than a profile
@@ -45,13 +45,18 @@ static bool has_name(const struct process_filter *f, pid_t pid)
 	return false;
 }
 
-/* A memprof that records others must not be recorded: it would wait for itself. */
-static bool is_memprof(pid_t pid)
+/* Two recorders that record each other would wait for each other.  Another memprof can be in another container, where its file
+ * has another path and is another file. */
+static bool is_memprof(pid_t pid, const char *name)
 {
-	char exe[4096], own[4096];
+	struct stat exe, own;
+	char path[64];
 
-	return !proc_exe(pid, exe, sizeof(exe)) && !proc_exe(getpid(), own, sizeof(own)) &&
-	       !strcmp(exe, own);
+	if (!strcmp(name, "memprof"))
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return !stat(path, &exe) && !stat("/proc/self/exe", &own) && exe.st_dev == own.st_dev &&
+	       exe.st_ino == own.st_ino;
 }
 
 static bool is_small(pid_t pid, uint64_t min_rss)
@@ -61,17 +66,26 @@ static bool is_small(pid_t pid, uint64_t min_rss)
 	return min_rss && (proc_memory_read(pid, &m) || m.rss < min_rss);
 }
 
+static bool in_cgroup(const struct process_filter *f, const struct cgroups *c)
+{
+	vec_for_each (&f->cgroup, path) {
+		if (cgroups_in(c, *path))
+			return true;
+	}
+	return !f->cgroup.n;
+}
+
 static enum left_out decide_by_cgroup(const struct process_filter *f, pid_t pid)
 {
 	char id[CGROUP_CONTAINER];
 	enum left_out why = LEFT_OUT_NOT;
 	struct cgroups c;
 
-	if (!f->cgroup && !f->container)
+	if (!f->cgroup.n && !f->container)
 		return LEFT_OUT_NOT;
 	if (cgroups_read(pid, &c))
 		return LEFT_OUT_NO_MEMORY;
-	if (f->cgroup && !cgroups_in(&c, f->cgroup))
+	if (!in_cgroup(f, &c))
 		why = LEFT_OUT_CGROUP;
 	else if (f->container && (!cgroups_container(&c, id) ||
 				  strncmp(id, f->container, strlen(f->container)) != 0))
@@ -112,12 +126,13 @@ static bool may_trace(pid_t pid)
 }
 
 static enum left_out decide_by_process(const struct process *p, const struct process_filter *f,
-				       uint64_t now)
+				       const struct proc_status *st, uint64_t now)
 {
 	return is_small(p->pid, f->min_rss) ? LEFT_OUT_SMALL
 	       : is_young(p->start, now)    ? LEFT_OUT_YOUNG
 	       : is_init(p->pid)	    ? LEFT_OUT_INIT
 	       : !may_trace(p->pid)	    ? LEFT_OUT_PERMISSION
+	       : st->tracer		    ? LEFT_OUT_TRACED
 					    : LEFT_OUT_NOT;
 }
 
@@ -132,16 +147,16 @@ static enum left_out decide(const struct process *p, const struct process_filter
 		return LEFT_OUT_NOT;
 	if (st->no_memory || st->state == 'Z' || st->state == 'X')
 		return LEFT_OUT_NO_MEMORY;
-	if (is_memprof(p->pid))
+	if (is_memprof(p->pid, st->name))
 		return LEFT_OUT_MEMPROF;
 	if (has_name(f, p->pid))
-		return LEFT_OUT_NOT;
+		return st->tracer ? LEFT_OUT_TRACED : LEFT_OUT_NOT;
 	if (!f->all)
 		return LEFT_OUT_OTHER;
 	if (f->comm && pattern_find(f->comm, st->name, &err) != 1)
 		return LEFT_OUT_COMM;
 	why = decide_by_cgroup(f, p->pid);
-	return why == LEFT_OUT_NOT ? decide_by_process(p, f, now) : why;
+	return why == LEFT_OUT_NOT ? decide_by_process(p, f, st, now) : why;
 }
 
 /* ------------------------------------------------------------------------ list -- */
@@ -162,7 +177,8 @@ struct process *processes_find(const struct processes *p, pid_t pid)
 
 static bool is_due(const struct process *p, uint64_t now)
 {
-	return now - p->seen_ns < NEW_NS || now - p->looked_ns >= LOOK_AGAIN_NS;
+	return now - p->seen_ns < NEW_NS || now - p->looked_ns >= LOOK_AGAIN_NS ||
+	       p->why == LEFT_OUT_TRACED;
 }
 
 /* Looks at a process.  Return: false: it has ended. */
@@ -293,6 +309,7 @@ static const struct {
     [LEFT_OUT_YOUNG] = {"young", "younger than 5 s"},
     [LEFT_OUT_INIT] = {"init", "the machine's init (-p 1 records it)"},
     [LEFT_OUT_PERMISSION] = {"permission", "without permission to trace them"},
+    [LEFT_OUT_TRACED] = {"traced", "traced by another program at the moment"},
     [LEFT_OUT_REFUSED] = {"refused", "that cannot be recorded"},
     [LEFT_OUT_MOST] = {"most", "more than --most"},
 };

@@ -21,9 +21,9 @@ struct process_filter {
 	VEC(pid_t) pid;
 	VEC(const char *) name;	    /* as process_has_name() compares it */
 	const struct pattern *comm; /* NULL: any.  This and what follows is for @all only */
-	const char *cgroup; /* path below the mount point, without a slash at its end; NULL: any */
-	const char *container; /* the first digits of its id; NULL: any */
-	uint64_t min_rss;      /* bytes */
+	VEC(const char *) cgroup;   /* paths below the mount point; none: any */
+	const char *container;	    /* the first digits of its id; NULL: any */
+	uint64_t min_rss;	    /* bytes */
 };
 
 /* Why a process is not recorded. */
@@ -39,6 +39,7 @@ enum left_out {
 	LEFT_OUT_YOUNG,
 	LEFT_OUT_INIT, /* of the machine: the kernel panics at its end */
 	LEFT_OUT_PERMISSION,
+	LEFT_OUT_TRACED,  /* by a debugger, or by another memprof that is attaching */
 	LEFT_OUT_REFUSED, /* it was tried */
 	LEFT_OUT_MOST,
 	LEFT_OUT_REASONS

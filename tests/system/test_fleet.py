@@ -206,7 +206,8 @@ class Fleet(t.Case):
         self.cgroup(group, a.pid)
         self.cgroup(f"docker-{container}.scope", b.pid)
         time.sleep(5)
-        for option, recorded in ((("--cgroup", "/" + group), a), (("--cgroup", "/sys/fs/cgroup/" + group), a),
+        for option, recorded in ((("--cgroup", "/" + group), a), (("--cgroup", f"/sys/fs/cgroup/{group}/"), a),
+                                 (("--cgroup", "/none", "--cgroup", "/" + group), a),
                                  (("--container", container), b), (("--container", container[:-2]), b)):
             rec = self.attach("--all", "--comm", f"^{own('cgroup')}$", *option, "--metrics", "0")
             out = self.lines(rec, "recording process")
@@ -214,6 +215,42 @@ class Fleet(t.Case):
             self.assertRegex(out, rf"2 not in the {option[0][2:]}")
             self.end(rec)
         self.assertNotIn("memprof-session", t.maps(c.pid))
+
+    def test_cgroup_namespace(self):
+        """--cgroup in a cgroup namespace, as a container has one: by the paths that process 1 sees; else it is an error"""
+        group, inner = f"memprof-test-{os.getpid()}", f"memprof-test-inner-{os.getpid()}"
+        p = self.named(own("inside"))
+        self.cgroup(group, p.pid)
+        time.sleep(5)
+        namespace = self.start("sh", "-c", "read x; exec unshare --cgroup sleep 1000", stdin=subprocess.PIPE)
+        self.cgroup(inner, namespace.pid)
+        namespace.stdin.write("\n")
+        namespace.stdin.flush()
+        t.wait_for(lambda: t.read(f"/proc/{namespace.pid}/comm") == b"sleep\n")
+        enter = ("nsenter", f"--cgroup=/proc/{namespace.pid}/ns/cgroup")
+        self.assertIn(f"/../{group}\n", subprocess.check_output([*enter, "cat", f"/proc/{p.pid}/cgroup"], text=True))
+        options = ("--all", "--comm", f"^{own('inside')}$", "--cgroup", "/" + group, "--metrics", "0")
+        rec = self.attach(*options, prefix=enter)
+        self.lines(rec, rf"recording process {p.pid} ")
+        self.end(rec)
+        rec = self.attach(*options, prefix=(*enter, "setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"))
+        self.assertEqual(rec.wait(60), 4)
+        self.assertIn("a cgroup namespace of its own", self.errors())
+
+    def test_traced(self):
+        """a process that another program traces is left out until that one has left"""
+        p = self.named(own("traced"))
+        time.sleep(5)
+        tracer = self.start("strace", "-qq", "-e", "trace=none", "-o", "/dev/null", "-p", str(p.pid))
+        t.wait_for(lambda: f"TracerPid:\t{tracer.pid}\n" in t.read(f"/proc/{p.pid}/status").decode())
+        rec = self.attach("--all", "--comm", f"^{own('traced')}$", "--metrics", "0")
+        self.lines(rec, "1 traced by another program at the moment")
+        time.sleep(2)
+        self.assertNotIn("memprof-session", t.maps(p.pid))
+        tracer.terminate()
+        self.lines(rec, rf"recording process {p.pid} ")
+        self.end(rec)
+        self.assertEqual(self.errors(), "")
 
     def test_permission(self):
         """processes that may not be traced are left out, and counted"""

@@ -78,18 +78,21 @@ static int end(void **state)
 static void has(const char *root, const char *text, const char *id)
 {
 	struct mp_err err = {0};
+	/* The first one has nothing. */
+	const char *const roots[] = {"/proc/1/fdinfo", root, NULL};
 	char found[CONTAINER_ID];
 
-	assert_int_equal(container_resolve(text, root, found, &err), 0);
+	assert_int_equal(container_resolve(text, roots, found, &err), 0);
 	assert_string_equal(found, id);
 }
 
 static void fails(const char *root, const char *text, const char *why)
 {
 	struct mp_err err = {0};
-	char found[CONTAINER_ID];
+	const char *const roots[] = {"/proc/1/fdinfo", root, NULL};
+		char found[CONTAINER_ID];
 
-	assert_int_equal(container_resolve(text, root, found, &err), -ENOENT);
+	assert_int_equal(container_resolve(text, roots, found, &err), -ENOENT);
 	assert_int_equal(err.exit, MP_EXIT_USAGE);
 	assert_non_null(strstr(err.what, why));
 }
