@@ -15,6 +15,7 @@ fishdir ?= $(datarootdir)/fish/vendor_completions.d
 libdir ?= $(prefix)/lib
 includedir ?= $(prefix)/include
 pkgconfigdir ?= $(libdir)/pkgconfig
+unitdir ?= $(prefix)/lib/systemd/system
 # Where Debian's Python looks for modules that were installed with this prefix.
 pythondir ?= $(prefix)/lib/$(if $(filter /usr,$(prefix)),python3,$(PYTHON_VERSION))/dist-packages
 PYTHON_VERSION = $(or $(shell python3 -c 'import sys; print("python%d.%d" % sys.version_info[:2])' 2>/dev/null),python3)
@@ -26,7 +27,7 @@ STATIC_NAME = $(RELEASE)-linux-$(ARCH)
 EPOCH = $(firstword $(shell packaging/commit))
 TAR = tar --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(EPOCH)
 
-.PHONY: man install install-programs install-library install-python uninstall static static-tarball deb sbom dist release
+.PHONY: man install install-programs install-services install-library install-python uninstall static static-tarball deb sbom dist release
 # The manual page of each command is made from its --help.  A memprof for another architecture cannot
 # print it here: the one for this machine does.
 PRINTER = $(if $(filter $(ARCH),$(HOST_ARCH)),$(O),build)/memprof
@@ -41,7 +42,7 @@ $(O)/man/.complete: $(PRINTER) scripts/man-pages doc/memprof.1
 
 # PROGRAM: what is installed as memprof.
 PROGRAM = $(O)/memprof
-install: install-programs install-library install-python ## into $(DESTDIR)$(prefix): programs, library, manual pages, completions, documents
+install: install-programs install-services install-library install-python ## into $(DESTDIR)$(prefix): programs, services, library, manual pages, completions, documents
 install-programs: all man
 	install -d $(addprefix $(DESTDIR),$(bindir) $(mandir)/man1 $(bashdir) $(zshdir) $(fishdir) $(docdir)/doc)
 	install -m 755 $(PROGRAM) $(DESTDIR)$(bindir)/memprof
@@ -52,6 +53,14 @@ install-programs: all man
 	install -m 644 scripts/completion/memprof.fish $(DESTDIR)$(fishdir)/memprof.fish
 	install -m 644 README.md CHANGELOG.md SECURITY.md LICENSE-* $(DESTDIR)$(docdir)
 	install -m 644 doc/*.md doc/*.json $(DESTDIR)$(docdir)/doc
+# SERVICE_BINDIR: where the services look for memprof.
+SERVICE_BINDIR = $(bindir)
+install-services:
+	install -d $(DESTDIR)$(unitdir)
+	sed -e 's|@bindir@|$(SERVICE_BINDIR)|; s|@which@|--all|; s|@processes@|all processes|' \
+		packaging/memprof.service.in >$(DESTDIR)$(unitdir)/memprof.service
+	sed -e 's|@bindir@|$(SERVICE_BINDIR)|; s|@which@|-n %i|; s|@processes@|the processes named %i|' \
+		packaging/memprof.service.in >$(DESTDIR)$(unitdir)/memprof@.service
 install-library: all
 	install -d $(addprefix $(DESTDIR),$(libdir) $(includedir) $(pkgconfigdir) $(mandir)/man3 $(docdir)/examples)
 	install -m 644 $(O)/$(SONAME) $(O)/libmemprof.a $(DESTDIR)$(libdir)
@@ -74,7 +83,8 @@ uninstall: ## remove what make install installed, with the same variables
 	rm -f $(addprefix $(DESTDIR)$(bindir)/,memprof memprof-replay) \
 		$(addprefix $(DESTDIR)$(mandir)/,man1/memprof.1 man1/memprof-*.1 man3/libmemprof.3) $(DESTDIR)$(bashdir)/memprof \
 		$(DESTDIR)$(zshdir)/_memprof $(DESTDIR)$(fishdir)/memprof.fish $(DESTDIR)$(includedir)/memprof.h \
-		$(addprefix $(DESTDIR)$(libdir)/,$(SONAME) libmemprof.so libmemprof.a) $(DESTDIR)$(pkgconfigdir)/memprof.pc
+		$(addprefix $(DESTDIR)$(libdir)/,$(SONAME) libmemprof.so libmemprof.a) $(DESTDIR)$(pkgconfigdir)/memprof.pc \
+		$(addprefix $(DESTDIR)$(unitdir)/,memprof.service memprof@.service)
 	rm -rf $(DESTDIR)$(docdir) $(DESTDIR)$(pythondir)/memprof $(DISTINFO)
 
 # ------------------------------------------------------------- a static program
@@ -95,7 +105,8 @@ $(STATIC): $(O)/static/static.o $(O)/cmd.a $(DEPS_cmd:%=$(O)/%.a) $(O)/agent_blo
 
 static-tarball: static man ## the static memprof with all that belongs to it, in build/dist
 	rm -rf $(O)/static/$(STATIC_NAME)
-	$(MAKE) install-programs PROGRAM=$(STATIC) prefix=/ DESTDIR=$(O)/static/$(STATIC_NAME)
+	$(MAKE) install-programs install-services PROGRAM=$(STATIC) prefix=/ SERVICE_BINDIR=/usr/local/bin \
+		DESTDIR=$(O)/static/$(STATIC_NAME)
 	$(STRIP) $(O)/static/$(STATIC_NAME)/bin/*
 	cp doc/install.md $(O)/static/$(STATIC_NAME)/README.md
 	packaging/licences $(STATIC) $(STATIC).link $(O)/static/$(STATIC_NAME)/share/doc/memprof/licences $(LINK_SYSROOT)

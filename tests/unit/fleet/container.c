@@ -90,7 +90,7 @@ static void fails(const char *root, const char *text, const char *why)
 {
 	struct mp_err err = {0};
 	const char *const roots[] = {"/proc/1/fdinfo", root, NULL};
-		char found[CONTAINER_ID];
+	char found[CONTAINER_ID];
 
 	assert_int_equal(container_resolve(text, roots, found, &err), -ENOENT);
 	assert_int_equal(err.exit, MP_EXIT_USAGE);
