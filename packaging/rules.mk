@@ -27,7 +27,7 @@ STATIC_NAME = $(RELEASE)-linux-$(ARCH)
 EPOCH = $(firstword $(shell packaging/commit))
 TAR = tar --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(EPOCH)
 
-.PHONY: man install install-programs install-services install-library install-python uninstall static static-tarball deb sbom dist release
+.PHONY: man install install-programs install-services install-library install-python uninstall static static-tarball deb image sbom dist release
 # The manual page of each command is made from its --help.  A memprof for another architecture cannot
 # print it here: the one for this machine does.
 PRINTER = $(if $(filter $(ARCH),$(HOST_ARCH)),$(O),build)/memprof
@@ -125,6 +125,15 @@ deb: all man ## Debian packages, in build/dist
 	$(MAKE) install prefix=/usr pythondir=/usr/lib/python3/dist-packages libdir=/usr/lib/$(shell dpkg-architecture -qDEB_HOST_MULTIARCH) \
 		zshdir=/usr/share/zsh/vendor-completions DESTDIR=$(O)/deb/debian/memprof
 	packaging/deb $(VERSION) $(O)/deb $(DIST)
+
+# ------------------------------------------------------------- a container image
+
+ENGINE ?= podman
+BASE ?= docker.io/library/debian:12-slim
+IMAGE_NAME ?= memprof:$(VERSION)
+image: deb ## an image of a container with memprof; ENGINE=docker, BASE=another Debian 12, IMAGE_NAME=, IMAGE_OPTIONS=
+	$(ENGINE) build $(IMAGE_OPTIONS) --build-arg BASE=$(BASE) --build-arg VERSION=$(VERSION) -t $(IMAGE_NAME) \
+		-f packaging/container/Containerfile $(DIST)
 
 # ------------------------------------------------------------- the release
 

@@ -101,11 +101,14 @@ class Install(t.Case):
         for name in ("bin/memprof", "bin/memprof-replay", "share/man/man1/memprof.1", "share/man/man1/memprof-leaks.1",
                      "share/man/man1/memprof-replay.1", "share/bash-completion/completions/memprof",
                      "share/zsh/site-functions/_memprof", "share/fish/vendor_completions.d/memprof.fish",
+                     "lib/systemd/system/memprof.service", "lib/systemd/system/memprof@.service",
                      "lib/libmemprof.so", "lib/libmemprof.so.1", "lib/libmemprof.a", "lib/pkgconfig/memprof.pc", "include/memprof.h",
                      "share/man/man3/libmemprof.3", f"lib/{PYTHON}/dist-packages/memprof/pytest_plugin.py", "share/doc/memprof/examples/CMakeLists.txt", "share/doc/memprof/LICENSE-MIT", "share/doc/memprof/SECURITY.md", "share/doc/memprof/doc/safety.md"):
             self.assertIn(name, found)
         out = subprocess.run([root + "/bin/memprof", "--version"], text=True, capture_output=True, check=True).stdout
         self.assertEqual(out, f"memprof {VERSION}\n")
+        self.assertIn("\nExecStart=/opt/memprof/bin/memprof attach --all ",
+                      t.read(root + "/lib/systemd/system/memprof.service").decode())
         make("uninstall", "prefix=/opt/memprof", "DESTDIR=" + self.dir)
         self.assertEqual(files_of(self.dir), [])
 
@@ -404,6 +407,8 @@ class Release(t.Case):
         root = tarball.removesuffix(".tar.gz")
         document = self.check(root + "/share/doc/memprof/memprof.spdx.json")
         self.check_sums(document, root)
+        self.assertIn("\nExecStart=/usr/local/bin/memprof attach -n %i ",
+                      t.read(root + "/lib/systemd/system/memprof@.service").decode())
         self.assertLessEqual(self.linked(document, "bin/memprof", "STATIC_LINK"),
                              set(os.listdir(root + "/share/doc/memprof/licences")))
 
