@@ -176,16 +176,20 @@ class Containers(t.Case):
         self.finish(p)
 
     def test_yaml(self):
-        """the document's pods can be read, and have the capabilities that it says"""
-        blocks = re.findall(r"^    apiVersion:.*?(?=^\S)", t.read(DOCUMENT).decode(), re.M | re.S)
-        self.assertTrue(blocks)
-        for block in blocks:
-            pod = yaml.safe_load(block)
+        """the pods of the document and of packaging/kubernetes can be read, and have the capabilities that it says"""
+        texts = re.findall(r"^    apiVersion:.*?(?=^\S)", t.read(DOCUMENT).decode(), re.M | re.S)
+        self.assertTrue(texts)
+        texts.append(t.read(t.ROOT + "/packaging/kubernetes/daemonset.yaml").decode())
+        found = [x for text in texts for x in yaml.safe_load_all(text)]
+        self.assertEqual({x["kind"] for x in found}, {"Pod", "Namespace", "DaemonSet"})
+        for pod in (x for x in found if x["kind"] != "Namespace"):
             spec = pod["spec"]["template"]["spec"] if "template" in pod["spec"] else pod["spec"]
             self.assertTrue(spec["hostPID"])
             security = spec["containers"][0]["securityContext"]
             self.assertLessEqual({"SYS_PTRACE", "SYS_ADMIN", "DAC_READ_SEARCH"}, set(security["capabilities"]["add"]))
             self.assertEqual(security["seccompProfile"]["type"], "Unconfined")
+            # Kubernetes refuses false beside CAP_SYS_ADMIN.
+            self.assertNotIn("allowPrivilegeEscalation", security)
 
     def tearDown(self):
         super().tearDown()

@@ -6,8 +6,6 @@ import base64
 import email.parser
 import email.policy
 import glob
-import gzip
-import http.server
 import json
 import os
 import re
@@ -15,55 +13,14 @@ import shutil
 import signal
 import socket
 import subprocess
-import threading
 import urllib.parse
 import urllib.request
 
 import memprof_test as t
+from profile_store import Store
 
 MODULES = os.environ.get("PUSH_MODULES", t.ROOT + "/build/npm")
 TYPES = ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space")
-
-
-class Store(http.server.ThreadingHTTPServer):
-    """Keeps the requests that it gets.  answers: what it does with the next ones: a status, and headers."""
-    daemon_threads = True
-
-    def __init__(self):
-        self.requests, self.answers, self.changed = [], [], threading.Condition()
-        super().__init__(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    @property
-    def address(self):
-        return f"127.0.0.1:{self.server_port}"
-
-    def wait(self, n):
-        with self.changed:
-            if not self.changed.wait_for(lambda: len(self.requests) >= n, 120):
-                raise AssertionError(f"{len(self.requests)} requests came, not {n}")
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):  # pylint: disable=invalid-name
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        if self.headers["Content-Encoding"] == "gzip":
-            body = gzip.decompress(body)
-        with self.server.changed:
-            status, headers, answer = self.server.answers.pop(0) if self.server.answers else (200, {}, b"")
-            self.server.requests.append((status, self.path, dict(self.headers), body))
-            self.server.changed.notify_all()
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, *args):  # pylint: disable=arguments-differ
-        pass
 
 
 def decode(case, proto, kind, body):
@@ -340,10 +297,7 @@ class Push(t.Case):
         files = [os.path.join(d, f) for d, _, names in os.walk(spool) for f in names]
         self.assertTrue(files)
         self.assertEqual({os.stat(f).st_mode & 0o777 for f in files}, {0o600})
-        again = http.server.ThreadingHTTPServer.__new__(Store)
-        again.requests, again.answers, again.changed = [], [], threading.Condition()
-        http.server.ThreadingHTTPServer.__init__(again, ("127.0.0.1", int(address.split(":")[1])), Handler)
-        threading.Thread(target=again.serve_forever, daemon=True).start()
+        again = Store(int(address.split(":")[1]))
         self.addCleanup(again.server_close)
         self.addCleanup(again.shutdown)
         rec = self.push(p.pid, "--push", f"otlp+http://{address}", "--spool", spool)
