@@ -138,14 +138,18 @@ static struct member *new_member(struct fleet *f, const struct process *p, struc
 	return NULL;
 }
 
-/* Did another memprof begin to record the process at the same time?  Then the next scan finds its recording. */
-static bool other_was_faster(pid_t pid, int status)
+static bool other_records(pid_t pid)
 {
 	struct ss_control c;
 	struct ss_journal j;
 
-	return status == MP_EXIT_TRACED ||
-	       (status == MP_EXIT_ATTACHED && session_peek(pid, &c, &j));
+	return session_peek(pid, &c, &j) && j.state == SS_LIVE && recorder_lives(&j);
+}
+
+/* Did another memprof begin to record the process at the same time?  Then the next scan finds its recording. */
+static bool other_was_faster(pid_t pid, int status)
+{
+	return status == MP_EXIT_TRACED || (status == MP_EXIT_ATTACHED && other_records(pid));
 }
 
 /* A process is not recorded, or no longer.  @p: NULL: it has ended. */
@@ -181,8 +185,6 @@ static void refuse(struct fleet *f, pid_t pid, struct process *p, const struct m
 static void begin(struct fleet *f, struct process *p)
 {
 	struct mp_err err = {0};
-	struct ss_control c;
-	struct ss_journal j;
 	struct member *m = new_member(f, p, &err);
 
 	if (!m) {
@@ -190,7 +192,7 @@ static void begin(struct fleet *f, struct process *p)
 		return;
 	}
 	p->use = PROCESS_USED;
-	m->by_other = session_peek(p->pid, &c, &j) && j.state == SS_LIVE && recorder_lives(&j);
+	m->by_other = other_records(p->pid);
 	if (m->by_other) {
 		start_pushing(m);
 		f->result->recorded++;
