@@ -191,7 +191,7 @@ class Systemd(t.Case):
             self.inside("cp", f"{t.ROOT}/packaging/maintainer/{name}", "/opt")
         shop = self.service("shop")
         self.systemctl("start", "memprof", "memprof@shop")
-        self.recorded(shop)
+        t.wait_for(lambda: "recording process" in self.log("memprof@shop"))
         self.inside("sh", "/opt/prerm", "upgrade", "0.3")
         self.assertTrue(self.pids("memprof@shop"))
         self.inside("sh", "/opt/prerm", "remove")
