@@ -105,24 +105,6 @@ static void on_ended(void *ctx, const struct summary *sum)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void no_progress(void *ctx)
-{
-	(void)ctx;
-}
-
-static void no_embedded(void *ctx, const struct embedding *e)
-{
-	(void)ctx;
-	(void)e;
-}
-
-static void no_restored(void *ctx, uint32_t n, bool unfollowed)
-{
-	(void)ctx;
-	(void)n;
-	(void)unfollowed;
-}
-
 static int on_open(void *ctx)
 {
 	return ((struct memprof_session *)ctx)->stop;
@@ -190,16 +172,13 @@ static void prepare(struct memprof_session *s)
 {
 	pthread_rwlockattr_t writer_first;
 
-	s->notices = (struct notices){.message = on_message,
-				      .error = on_error,
-				      .begun = on_begun,
-				      .started = on_started,
-				      .progress = on_progress,
-				      .progress_over = no_progress,
-				      .ended = on_ended,
-				      .embedded = no_embedded,
-				      .restored = no_restored,
-				      .ctx = s};
+	s->notices = notices_silent(s);
+	s->notices.message = on_message;
+	s->notices.error = on_error;
+	s->notices.begun = on_begun;
+	s->notices.started = on_started;
+	s->notices.progress = on_progress;
+	s->notices.ended = on_ended;
 	s->orders = (struct recording_orders){
 	    .begin = on_open, .take = on_order, .serves = on_serves, .end = no_close, .ctx = s};
 	pthread_mutex_init(&s->lock, NULL);

@@ -312,8 +312,6 @@ int continuous_settle(struct continuous_options *c, bool wanted, struct recordin
 		return c->continuous ? usage_error("attach: --continuous needs --push or --metrics")
 				     : 0;
 	c->push.label = c->labels;
-	c->push.destination = c->stores.destination;
-	c->push.n = c->stores.n;
 	if (!c->push.every_ms)
 		c->push.every_ms = EVERY_MS;
 	if (!c->stores.limit)

@@ -54,6 +54,8 @@ struct notices {
 	void *ctx; /* passed to the functions */
 };
 
+/* Return: functions that do nothing, for a caller that sets those that it wants. */
+struct notices notices_silent(void *ctx);
 /* Reports a message, formatted as by printf(), of at most 8191 bytes. */
 void notice(const struct notices *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Reports an error.  Return: its enum mp_exit. */

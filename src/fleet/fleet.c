@@ -270,7 +270,8 @@ static bool all_looked(const struct fleet *f, uint64_t since)
 
 static void answer(struct fleet *f)
 {
-	struct metrics_of_all all = {.stores = f->o->push->n};
+	const struct stores_config *c = stores_config(f->o->push->stores);
+	struct metrics_of_all all = {.stores = c->n};
 	char *text = NULL;
 	size_t n = 0;
 	FILE *out = open_memstream(&text, &n);
@@ -278,7 +279,7 @@ static void answer(struct fleet *f)
 
 	metrics_recorder(&all, f->recorders->pid);
 	for (size_t i = 0; i < all.stores; i++)
-		all.store[i] = (struct metrics_store){f->o->push->destination[i].url,
+		all.store[i] = (struct metrics_store){c->destination[i].url,
 						      stores_counts(f->o->push->stores, i)};
 	vec_for_each (&f->members, m) {
 		if (!ret && (*m)->threaded)

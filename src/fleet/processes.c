@@ -23,7 +23,7 @@
 #define RETRY_NS      60000000000u
 #define MOST_REFUSALS 3
 /* PROC_PID_INIT_INO of the kernel: the namespace of the machine's processes. */
-#define INIT_NAMESPACE "pid:[4026531836]"
+#define INIT_NAMESPACE 0xeffffffcu
 
 /* ---------------------------------------------------------------------- filter -- */
 
@@ -101,14 +101,10 @@ static bool is_young(uint64_t start, uint64_t now)
 
 static bool is_init(pid_t pid)
 {
-	char namespace[64];
-	const ssize_t n =
-	    pid == 1 ? readlink("/proc/self/ns/pid", namespace, sizeof(namespace) - 1) : 0;
+	struct stat namespace;
 
-	if (n <= 0)
-		return false;
-	namespace[n] = 0;
-	return !strcmp(namespace, INIT_NAMESPACE);
+	return pid == 1 && !stat("/proc/self/ns/pid", &namespace) &&
+	       namespace.st_ino == INIT_NAMESPACE;
 }
 
 /* The kernel checks for opening this file what it checks for attaching. */

@@ -94,31 +94,6 @@ static void on_ended(void *ctx, const struct summary *s)
 	((struct member *)ctx)->end.reason = s->finish->reason;
 }
 
-static void no_begun(void *ctx, const struct recording_begun *b)
-{
-	(void)ctx, (void)b;
-}
-
-static void no_progress(void *ctx, const struct recorder_progress *p, bool page_faults)
-{
-	(void)ctx, (void)p, (void)page_faults;
-}
-
-static void no_progress_over(void *ctx)
-{
-	(void)ctx;
-}
-
-static void no_embedded(void *ctx, const struct embedding *e)
-{
-	(void)ctx, (void)e;
-}
-
-static void no_restored(void *ctx, uint32_t n, bool unfollowed)
-{
-	(void)ctx, (void)n, (void)unfollowed;
-}
-
 static int begin_orders(void *ctx)
 {
 	return ((struct member *)ctx)->quit;
@@ -151,16 +126,7 @@ static int end_earlier(struct member *m, struct target *t, struct mp_err *err)
 
 static int record(struct member *m)
 {
-	const struct notices notices = {.message = on_message,
-					.error = on_error,
-					.begun = no_begun,
-					.started = on_started,
-					.progress = no_progress,
-					.progress_over = no_progress_over,
-					.ended = on_ended,
-					.embedded = no_embedded,
-					.restored = no_restored,
-					.ctx = m};
+	struct notices notices = notices_silent(m);
 	const struct recording_orders orders = {
 	    .begin = begin_orders, .take = take_order, .end = end_orders, .ctx = m};
 	struct recording_options o = *m->host->o;
@@ -176,6 +142,10 @@ static int record(struct member *m)
 		o.debuginfod = DEBUGINFOD_NEVER;
 		o.unkept = true;
 	}
+	notices.message = on_message;
+	notices.error = on_error;
+	notices.started = on_started;
+	notices.ended = on_ended;
 	o.notices = &notices;
 	o.orders = &orders;
 	o.last_view = m->last_view;

@@ -96,7 +96,8 @@ static int take_window(struct push *p, const struct model *m)
 static int deliver(struct push *p, size_t i, struct model *m, const struct profile_window *w)
 {
 	struct body b;
-	int ret = body_make(p->o->destination[i].kind, m, w, &p->id, &p->files, &b);
+	int ret = body_make(stores_config(p->o->stores)->destination[i].kind, m, w, &p->id,
+			    &p->files, &b);
 
 	if (ret)
 		return ret;
@@ -132,7 +133,7 @@ static int push_window(struct push *p, struct model *m, uint64_t behind_ns, stru
 	p->lost = w.all_lost_events;
 	p->files.model = m;
 	w.group = p->window;
-	for (size_t i = 0; !ret && !first && i < p->o->n; i++)
+	for (size_t i = 0; !ret && !first && i < stores_config(p->o->stores)->n; i++)
 		ret = deliver(p, i, m, &w);
 	pthread_mutex_lock(&p->lock);
 	p->metrics.windows += !ret && !first;

@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "lib/err.h"
-#include "push/destination.h"
 
 struct metrics;
 struct push;
@@ -20,9 +19,7 @@ struct stores;
 
 /* Of all processes that a command records. */
 struct push_options {
-	struct stores *stores;		       /* NULL: there are none */
-	const struct destination *destination; /* of the stores */
-	size_t n;
+	struct stores *stores;
 	uint64_t every_ms; /* length of a window */
 	const char *const *label;
 	size_t labels;

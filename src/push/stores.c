@@ -47,6 +47,11 @@ int stores_open(const struct stores_config *c, struct stores **out, struct mp_er
 	return ret;
 }
 
+const struct stores_config *stores_config(const struct stores *s)
+{
+	return s->c;
+}
+
 int stores_start(struct stores *s, struct mp_err *err)
 {
 	int ret = 0;

@@ -31,6 +31,7 @@ int stores_start(struct stores *s, struct mp_err *err);
  * window's start.  Does not wait for a server.  A failure is counted. */
 void stores_put(struct stores *s, size_t i, const char *name, pid_t pid, uint64_t unix_ns,
 		const struct body *b);
+const struct stores_config *stores_config(const struct stores *s);
 struct outbox_counts stores_counts(struct stores *s, size_t i);
 /* Sends what waits for at most @ms more, and frees @s.  Return: the sum of the counts of all stores. */
 struct outbox_counts stores_close(struct stores *s, uint64_t ms);
