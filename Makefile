@@ -128,8 +128,8 @@ $(O)/export/page_file.o: src/export/page_file.S $(PAGE)
 	@mkdir -p $(@D)
 	$(CC) -Wa,-I$(dir $(PAGE)) -c -o $@ $<
 
-
--include $(wildcard $(O)/*/*.d $(O)/*/*/*.d $(O)/*/*/*/*.d)
+# Not build/*/*.d: another make may unpack packages there that have such names.
+-include $(wildcard $(foreach d,agent tools $(FOLDERS),$(O)/$(d)/*.d $(O)/$(d)/*/*.d) $(O)/tests/unit/*/*.d)
 
 # Includes code of the agent, which is compiled like this.
 $(O)/tests/unit/record/thinning: private CFLAGS += -fno-strict-aliasing

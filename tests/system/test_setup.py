@@ -3,6 +3,8 @@
 """scripts/setup is the version with which everything was built and tested on an empty Debian."""
 import hashlib
 import os
+import subprocess
+import tempfile
 import unittest
 
 import memprof_test as t
@@ -21,6 +23,15 @@ class Setup(unittest.TestCase):
               "it is made by make check-fresh", flush=True)
         self.assertEqual(said["hash"], now, "scripts/setup changed without a new make check-fresh")
         self.assertEqual(stamp.splitlines()[-1], "check-fresh: all passed")
+
+    def test_other_packages(self):
+        """make reads no file of the packages that another make unpacks in the same folder"""
+        with tempfile.TemporaryDirectory() as build:
+            os.makedirs(f"{build}/sysroot/mips64/etc/ld-musl-mips64el.d")
+            env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+            r = subprocess.run(["make", "-C", t.ROOT, f"O={build}", "help"], text=True, capture_output=True, env=env)
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+        self.assertIn("make check", r.stdout)
 
 
 if __name__ == "__main__":
