@@ -34,6 +34,11 @@ def library(name):
     return next(filter(os.path.exists, found), name)
 
 
+def environment_without_make():
+    """Return: the environment for a make that is not a part of the make that runs the tests."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+
+
 def wait_for(what, seconds=600 if GUEST else 120):
     """Polls until what() returns something true, and returns that."""
     end = time.monotonic() + seconds

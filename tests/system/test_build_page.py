@@ -83,9 +83,8 @@ class Without(t.Case):
                        cwd=t.ROOT)
         shutil.copy(BUILD + "/export.a", self.path("export.a"))
         subprocess.run(["ar", "r", self.path("export.a"), self.path("page_file.o")], check=True, capture_output=True)
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
         steps = subprocess.run(["make", "-n", "-W", "build/agent_blob.o", "build/memprof"], check=True, text=True,
-                               capture_output=True, cwd=t.ROOT, env=env).stdout
+                               capture_output=True, cwd=t.ROOT, env=t.environment_without_make()).stdout
         link, = (line for line in steps.splitlines() if " -o build/memprof " in line)
         words = shlex.split(link.partition(" >")[0])
         changed = {"build/memprof": self.path("memprof"), "build/export.a": self.path("export.a")}

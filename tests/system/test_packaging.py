@@ -61,9 +61,8 @@ SPDX = {
 
 def make(*arguments, folder=t.ROOT):
     """Runs make, not as a part of the make that runs the tests."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
-    r = subprocess.run(["make", "-C", folder, f"O={BUILD}", *arguments], text=True, capture_output=True, timeout=1200, env=env,
-                       stdin=subprocess.DEVNULL)
+    r = subprocess.run(["make", "-C", folder, f"O={BUILD}", *arguments], text=True, capture_output=True, timeout=1200,
+                       env=t.environment_without_make(), stdin=subprocess.DEVNULL)
     if r.returncode:
         raise AssertionError(f"make {arguments}: {r.stdout[-2000:]}{r.stderr[-2000:]}")
 
