@@ -6,6 +6,7 @@
 #include <string.h>
 #include "lib/vec.h"
 #include "record/cull_sums.h"
+#include "record/thread_numbers.h"
 
 #define NONE	    CULL_NONE
 #define FIRST_ORDER 4096u
@@ -37,7 +38,6 @@ struct place {
 };
 
 struct per_thread {
-	uint32_t tid;
 	/* The thread's latest block, while it can still be temporary (freed before the next
 	 * allocation) */
 	uint64_t addr;
@@ -53,8 +53,8 @@ struct cull {
 	uint64_t begun, culled; /* blocks of this trial; or begun since the suspension */
 	struct place *order;	/* a ring */
 	uint64_t oldest, newest, capacity;
-	VEC(struct per_thread) threads;
-	size_t last_thread;
+	VEC(struct per_thread) threads; /* by number */
+	struct thread_numbers numbers;
 	struct cull_sums *sums;
 	uint32_t slice;			 /* the newest */
 	uint64_t start_ns[SLICES];	 /* of the newest slices, by number % SLICES */
@@ -73,7 +73,7 @@ struct cull *cull_new(const struct cull_config *config, struct mpf_writer *file)
 	c->capacity = FIRST_ORDER;
 	c->order = calloc(c->capacity, sizeof(*c->order));
 	c->sums = cull_sums_new();
-	if (c->order && c->sums)
+	if (c->order && c->sums && !thread_numbers_init(&c->numbers))
 		return c;
 	cull_free(c);
 	return NULL;
@@ -90,6 +90,7 @@ void cull_free(struct cull *c)
 		return;
 	vec_free(&c->nodes);
 	vec_free(&c->threads);
+	thread_numbers_free(&c->numbers);
 	free(c->order);
 	cull_sums_free(c->sums);
 	free(c);
@@ -102,15 +103,11 @@ static struct node *node(const struct cull *c, uint32_t i)
 
 static struct per_thread *thread_of(struct cull *c, uint32_t tid)
 {
-	struct per_thread fresh = {.tid = tid};
+	uint32_t number;
 
-	if (c->last_thread < c->threads.n && c->threads.at[c->last_thread].tid == tid)
-		return &c->threads.at[c->last_thread];
-	for (c->last_thread = 0; c->last_thread < c->threads.n; c->last_thread++) {
-		if (c->threads.at[c->last_thread].tid == tid)
-			return &c->threads.at[c->last_thread];
-	}
-	return vec_push(&c->threads, fresh) ? NULL : &c->threads.at[c->last_thread];
+	if (thread_number(&c->numbers, tid, &number) || vec_reach(&c->threads, number))
+		return NULL;
+	return &c->threads.at[number];
 }
 
 /* -------------------------------------------------------------------------------- order -- */

@@ -4,13 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define TIDS_LOAD 60
-
 int tallies_init(struct tallies *t, uint32_t rings)
 {
-	t->of_tid = live_new(TIDS_LOAD);
 	t->latest = calloc(rings, sizeof(*t->latest));
-	return t->of_tid && t->latest ? 0 : -ENOMEM;
+	return t->latest ? thread_numbers_init(&t->numbers) : -ENOMEM;
 }
 
 void tallies_free(struct tallies *t)
@@ -19,7 +16,7 @@ void tallies_free(struct tallies *t)
 	vec_free(&t->live_variance);
 	vec_free(&t->mapped);
 	vec_free(&t->threads);
-	live_free(t->of_tid);
+	thread_numbers_free(&t->numbers);
 	free(t->latest);
 }
 
@@ -62,22 +59,14 @@ static inline struct tally *of_stack(struct tallies *t, uint32_t stack)
 /* Finds or adds the tally of the thread @tid, which owns @ring.  Return: it, or NULL when out of memory. */
 static struct thread_tally *find_thread(struct tallies *t, uint32_t ring, uint32_t tid)
 {
-	struct latest *l = &t->latest[ring];
-	struct live_block fresh = {.addr = (uint64_t)tid << 4}, found;
+	uint32_t number;
 
-	l->tally = 0;
-	if (!live_find(t->of_tid, fresh.addr, &found)) {
-		fresh.stack = (uint32_t)t->threads.n;
-		if (vec_push(&t->threads, (struct thread_tally){.tid = tid}))
-			return NULL;
-		if (live_put(t->of_tid, &fresh, &found)) {
-			t->threads.n--;
-			return NULL;
-		}
-		found.stack = fresh.stack;
-	}
-	l->tally = found.stack + 1;
-	return &t->threads.at[found.stack];
+	t->latest[ring].tally = 0;
+	if (thread_number(&t->numbers, tid, &number) || vec_reach(&t->threads, number))
+		return NULL;
+	t->threads.at[number].tid = tid;
+	t->latest[ring].tally = number + 1;
+	return &t->threads.at[number];
 }
 
 static inline struct thread_tally *of_thread(struct tallies *t, uint32_t ring, uint32_t tid)

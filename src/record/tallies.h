@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "lib/estimate.h"
-#include "lib/live.h"
 #include "lib/vec.h"
+#include "record/thread_numbers.h"
 
 /* Of a stack.  Small, because there can be millions. */
 struct tally {
@@ -45,8 +45,8 @@ struct tallies {
 	VEC(struct tally) stacks;
 	VEC(double) live_variance; /* of the estimate of the live bytes */
 	VEC(struct mapped_tally) mapped;
-	VEC(struct thread_tally) threads;
-	struct live *of_tid;	     /* thread -> index in threads */
+	VEC(struct thread_tally) threads; /* by number */
+	struct thread_numbers numbers;
 	struct latest *latest;	     /* [ring] */
 	uint32_t list[LATEST_LISTS]; /* first ring + 1, by address */
 };
