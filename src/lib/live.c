@@ -13,18 +13,20 @@
 #define ADDR_MASK ((1ull << 48) - 1)
 #define WAYS	  4u
 #define GROWTH	  10u /* in place it grows by 1 / GROWTH: less would move blocks too often */
-#define WEIGHT	  0xffe0u
+#define PASSED	  (1ull << 63) /* in the first slot of a bucket: blocks went past it */
+#define WEIGHT	  0x7fe0u
 
 struct slot {
-	/* Address in the lower 48 bits, above them bits 32..47 of the size, or WEIGHT and the
-	 * weight. */
+	/* Address in the lower 48 bits, above them bits 32..46 of the size, or WEIGHT and the
+	 * weight; PASSED. */
 	uint64_t addr_size;
 	uint32_t size, stack;
 };
 
 /*
  * A cache line.  Blocks are before free slots.  A block is in the first bucket, from its home
- * bucket on, that had room, so all buckets in between are full.
+ * bucket on, that had room.  All buckets in between are full and PASSED.  A bucket can be PASSED although
+ * the blocks that went past it are gone.
  */
 struct bucket {
 	struct slot slot[WAYS];
@@ -57,6 +59,11 @@ static inline bool full(const struct bucket *b)
 	return b->slot[WAYS - 1].addr_size;
 }
 
+static inline bool passed(const struct bucket *b)
+{
+	return b->slot[0].addr_size & PASSED;
+}
+
 static inline unsigned int used(const struct bucket *b)
 {
 	return !!b->slot[0].addr_size + !!b->slot[1].addr_size + !!b->slot[2].addr_size +
@@ -77,6 +84,14 @@ static inline unsigned int way_of(const struct bucket *b, uint64_t addr)
 	return (unsigned int)__builtin_ctz(is_at(&s[0], addr) | is_at(&s[1], addr) << 1 |
 					   is_at(&s[2], addr) << 2 | is_at(&s[3], addr) << 3 |
 					   1u << WAYS);
+}
+
+/* Sets a slot, but not whether its bucket is PASSED. */
+static inline void set(struct slot *to, const struct slot *s)
+{
+	to->addr_size = (to->addr_size & PASSED) | (s->addr_size & ~PASSED);
+	to->size = s->size;
+	to->stack = s->stack;
 }
 
 /* Makes the first @cap buckets of the reserved address space accessible.  Accesses to the table are
@@ -153,7 +168,7 @@ void live_free(struct live *l)
 
 static void unpack(const struct slot *s, struct live_block *b)
 {
-	uint64_t high = s->addr_size >> 48;
+	uint64_t high = (s->addr_size & ~PASSED) >> 48;
 
 	b->addr = s->addr_size & ADDR_MASK;
 	b->weight = high > WEIGHT ? (uint8_t)(high - WEIGHT) : 0;
@@ -169,9 +184,9 @@ static uint64_t pack(const struct live_block *b, uint64_t size)
 /* Puts @s into the first bucket with room from bucket @i on.  Return: that bucket. */
 static inline uint64_t place(const struct live *l, const struct slot *s, uint64_t i)
 {
-	while (full(&l->bucket[i]))
-		i = next(l, i);
-	l->bucket[i].slot[used(&l->bucket[i])] = *s;
+	for (; full(&l->bucket[i]); i = next(l, i))
+		l->bucket[i].slot[0].addr_size |= PASSED;
+	set(&l->bucket[i].slot[used(&l->bucket[i])], s);
 	return i;
 }
 
@@ -249,8 +264,7 @@ static int grow(struct live *l)
 	return spread(l) ? move(l) : 0;
 }
 
-/* Return: the slot of @addr, or NULL.  @at: set to its bucket, or else to the first bucket with
- * room from its home on. */
+/* Return: the slot of @addr, or NULL.  @at: set to its bucket, or else to the last one that can have it. */
 static inline struct slot *find(const struct live *l, uint64_t addr, uint64_t *at)
 {
 	for (uint64_t i = home(l, addr);; i = next(l, i)) {
@@ -260,7 +274,7 @@ static inline struct slot *find(const struct live *l, uint64_t addr, uint64_t *a
 		*at = i;
 		if (way < WAYS)
 			return b->slot[way].addr_size ? &b->slot[way] : NULL;
-		if (!full(b))
+		if (!passed(b))
 			return NULL;
 	}
 }
@@ -268,7 +282,7 @@ static inline struct slot *find(const struct live *l, uint64_t addr, uint64_t *a
 int live_put(struct live *l, const struct live_block *b, struct live_block *old)
 {
 	uint64_t at, size = b->size > LIVE_MAX_SIZE ? LIVE_MAX_SIZE : b->size;
-	struct slot *s;
+	struct slot *s, new = {pack(b, size), (uint32_t)size, b->stack};
 
 	old->addr = 0;
 	if (l->n >= l->cap * WAYS / 100 * l->percent && grow(l))
@@ -276,11 +290,11 @@ int live_put(struct live *l, const struct live_block *b, struct live_block *old)
 	s = find(l, b->addr, &at);
 	if (s) {
 		unpack(s, old);
+		set(s, &new);
 	} else {
-		s = &l->bucket[at].slot[used(&l->bucket[at])];
+		place(l, &new, at);
 		l->n++;
 	}
-	*s = (struct slot){pack(b, size), (uint32_t)size, b->stack};
 	return 0;
 }
 
@@ -313,40 +327,50 @@ static void vacate(const struct live *l, uint64_t i, struct slot *s)
 {
 	struct slot *last = &l->bucket[i].slot[used(&l->bucket[i]) - 1];
 
-	*s = *last;
+	set(s, last);
 	last->addr_size = 0;
+}
+
+/* Fills the free slot of bucket @hole, which is PASSED, with a block that went past it, and so on with the
+ * free slot that this leaves. */
+static void pull_back(struct live *l, uint64_t hole)
+{
+	for (uint64_t at = next(l, hole);; at = next(l, at)) {
+		bool more = passed(&l->bucket[at]);
+		struct slot *s = strayed(l, hole, at);
+
+		if (s) {
+			set(&l->bucket[hole].slot[WAYS - 1], s);
+			vacate(l, at, s);
+			hole = at;
+		}
+		if (!more)
+			break;
+	}
+	l->bucket[hole].slot[0].addr_size &= ~PASSED;
 }
 
 bool live_take(struct live *l, uint64_t addr, struct live_block *b)
 {
-	uint64_t hole, at;
-	struct slot *s = find(l, addr, &hole), *to;
-	bool was_full;
+	uint64_t at;
+	struct slot *s = find(l, addr, &at);
 
 	if (!s)
 		return false;
 	unpack(s, b);
 	l->n--;
-	was_full = full(&l->bucket[hole]);
-	vacate(l, hole, s);
-	/* Move blocks that went past the full bucket back, so that no search ends too early. */
-	for (at = hole; was_full;) {
-		at = next(l, at);
-		was_full = full(&l->bucket[at]);
-		s = strayed(l, hole, at);
-		if (!s)
-			continue;
-		to = &l->bucket[hole].slot[WAYS - 1];
-		*to = *s;
-		vacate(l, at, s);
-		hole = at;
-	}
+	vacate(l, at, s);
+	if (passed(&l->bucket[at]))
+		pull_back(l, at);
 	return true;
 }
 
 void live_prefetch(const struct live *l, uint64_t addr)
 {
-	__builtin_prefetch(&l->bucket[home(l, addr)], 1);
+	const struct bucket *b = &l->bucket[home(l, addr)];
+
+	__builtin_prefetch(b, 1);
+	__builtin_prefetch(b + 1, 1); /* cheaper than finding out whether the block can be there */
 }
 
 bool live_next(const struct live *l, uint64_t *at, struct live_block *b)

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LIVE_MAX_SIZE ((0xffe0ull << 32) - 1)
+#define LIVE_MAX_SIZE ((0x7fe0ull << 32) - 1)
 
 struct live_block {
 	uint64_t addr, size; /* size: at most LIVE_MAX_SIZE; with a weight less than 4 GiB */
@@ -33,7 +33,7 @@ int live_put(struct live *l, const struct live_block *b, struct live_block *old)
 bool live_take(struct live *l, uint64_t addr, struct live_block *b);
 /* As live_take(), without removing the block. */
 bool live_find(const struct live *l, uint64_t addr, struct live_block *b);
-/* Prefetches the bucket of @addr into the cache. */
+/* Prefetches what a search for @addr needs into the cache. */
 void live_prefetch(const struct live *l, uint64_t addr);
 /* Iterates over the table, in no particular order. *@at must be 0 at first.  Return: false if there
  * are no more blocks. */
