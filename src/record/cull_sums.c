@@ -7,6 +7,7 @@
 #include "lib/vec.h"
 
 #define FIRST_SUMS 1024u
+#define WAITING	   8u /* blocks that are added later, so that cache misses overlap; a power of two */
 
 struct sum {
 	struct cull_key key;
@@ -14,10 +15,24 @@ struct sum {
 	uint32_t lifetime[LIFETIME_CLASSES];
 };
 
+/* Finds a sum by the hash of its key. */
+struct bucket {
+	uint32_t hash, sum; /* sum: its index + 1; 0: none */
+};
+
+/* A block that is to be added to its sum. */
+struct adding {
+	struct cull_key key;
+	uint64_t born_ns, usable, lifetime_ns;
+	uint32_t hash;
+};
+
 struct cull_sums {
 	VEC(struct sum) sums;
-	uint32_t *bucket; /* hash of a sum's key -> its index + 1 */
+	struct bucket *bucket;
 	uint32_t buckets; /* power of two */
+	struct adding waiting[WAITING];
+	uint64_t came, added; /* blocks */
 	struct cull_calls calls;
 };
 
@@ -44,7 +59,7 @@ void cull_sums_free(struct cull_sums *s)
 	free(s);
 }
 
-static uint64_t hash_of(const struct cull_key *k)
+static uint32_t hash_of(const struct cull_key *k)
 {
 	uint64_t h = ((uint64_t)k->stack << 32 ^ k->size) * 0x9e3779b97f4a7c15ull;
 
@@ -52,40 +67,51 @@ static uint64_t hash_of(const struct cull_key *k)
 	h = h * 0xd6e8feb86659fd93ull ^ k->slice;
 	h ^= h >> 32 ^ k->hook ^ (uint64_t)k->free_hook << 16 ^ (uint64_t)k->flags << 32 ^
 	     (uint64_t)k->weight << 48;
-	return h * 0xd6e8feb86659fd93ull >> 32;
+	return (uint32_t)(h * 0xd6e8feb86659fd93ull >> 32);
 }
 
-static uint32_t *bucket_of(const struct cull_sums *s, const struct cull_key *key)
+static struct bucket *first_bucket(const struct cull_sums *s, uint32_t hash)
 {
-	for (uint64_t i = hash_of(key);; i++) {
-		uint32_t *b = &s->bucket[i & (s->buckets - 1)];
+	return &s->bucket[hash & (s->buckets - 1)];
+}
 
-		if (!*b || !memcmp(&s->sums.at[*b - 1].key, key, sizeof(*key)))
+static struct bucket *bucket_of(const struct cull_sums *s, const struct cull_key *key,
+				uint32_t hash)
+{
+	for (uint32_t i = hash;; i++) {
+		struct bucket *b = first_bucket(s, i);
+
+		if (!b->sum ||
+		    (b->hash == hash && !memcmp(&s->sums.at[b->sum - 1].key, key, sizeof(*key))))
 			return b;
 	}
 }
 
 static int grow_buckets(struct cull_sums *s)
 {
-	uint32_t *more = calloc(s->buckets * 2ull, sizeof(*more));
+	struct bucket *more = calloc(s->buckets * 2ull, sizeof(*more));
 
 	if (!more)
 		return -ENOMEM;
 	free(s->bucket);
 	s->bucket = more;
 	s->buckets *= 2;
-	for (size_t i = 0; i < s->sums.n; i++)
-		*bucket_of(s, &s->sums.at[i].key) = (uint32_t)i + 1;
+	for (size_t i = 0; i < s->sums.n; i++) {
+		const struct cull_key *key = &s->sums.at[i].key;
+		uint32_t hash = hash_of(key);
+
+		*bucket_of(s, key, hash) = (struct bucket){hash, (uint32_t)i + 1};
+	}
 	return 0;
 }
 
-static int new_sum(struct cull_sums *s, const struct cull_key *key, uint64_t born_ns, uint32_t *b)
+static int new_sum(struct cull_sums *s, const struct adding *a, struct bucket *b)
 {
-	struct sum fresh = {.key = *key, .first_ns = born_ns, .last_ns = born_ns};
+	struct sum fresh = {.key = a->key, .first_ns = a->born_ns, .last_ns = a->born_ns};
 
 	if (vec_push(&s->sums, fresh))
 		return -ENOMEM;
-	*b = (uint32_t)s->sums.n;
+	*b = (struct bucket){a->hash, (uint32_t)s->sums.n};
 	return s->sums.n * 2 > s->buckets ? grow_buckets(s) : 0;
 }
 
@@ -98,30 +124,71 @@ static void count_calls(struct cull_calls *n, const struct cull_key *key)
 		n->frees++;
 }
 
-int cull_sums_add(struct cull_sums *s, const struct cull_key *key, uint64_t born_ns,
-		  uint64_t usable, uint64_t lifetime_ns)
+static int add(struct cull_sums *s, const struct adding *a)
 {
-	uint32_t *b = bucket_of(s, key), *of_class, at = *b;
+	struct bucket *b = bucket_of(s, &a->key, a->hash);
+	uint32_t at = b->sum, *of_class;
 	struct sum *sum;
 
 	if (!at) {
-		if (new_sum(s, key, born_ns, b))
+		if (new_sum(s, a, b))
 			return -ENOMEM;
 		at = (uint32_t)s->sums.n;
 	}
 	sum = &s->sums.at[at - 1];
-	if (sum->first_ns > born_ns)
-		sum->first_ns = born_ns;
-	if (sum->last_ns < born_ns)
-		sum->last_ns = born_ns;
-	of_class = &sum->lifetime[lifetime_class(lifetime_ns)];
+	if (sum->first_ns > a->born_ns)
+		sum->first_ns = a->born_ns;
+	if (sum->last_ns < a->born_ns)
+		sum->last_ns = a->born_ns;
+	of_class = &sum->lifetime[lifetime_class(a->lifetime_ns)];
 	/* The file has no larger numbers; a sum is written long before. */
 	if (*of_class == UINT32_MAX)
 		return -EOVERFLOW;
 	++*of_class;
-	sum->usable += usable;
-	count_calls(&s->calls, key);
+	sum->usable += a->usable;
 	return 0;
+}
+
+/* Prefetches the sum of @a, whose bucket was prefetched before. */
+static void prefetch_sum(const struct cull_sums *s, const struct adding *a)
+{
+	const struct bucket *b = first_bucket(s, a->hash);
+	const struct sum *sum;
+
+	if (!b->sum)
+		return;
+	sum = &s->sums.at[b->sum - 1];
+	__builtin_prefetch(sum, 1);
+	__builtin_prefetch(&sum->lifetime[lifetime_class(a->lifetime_ns)], 1);
+}
+
+/* Adds the blocks that wait, but for the latest @but.  Return: 0 or a negative errno. */
+static int add_waiting(struct cull_sums *s, uint64_t but)
+{
+	int ret = 0;
+
+	while (!ret && s->came - s->added > but)
+		ret = add(s, &s->waiting[s->added++ % WAITING]);
+	return ret;
+}
+
+int cull_sums_add(struct cull_sums *s, const struct cull_key *key, uint64_t born_ns,
+		  uint64_t usable, uint64_t lifetime_ns)
+{
+	struct adding *a = &s->waiting[s->came % WAITING];
+	int ret = add_waiting(s, WAITING - 1);
+
+	a->key = *key;
+	a->born_ns = born_ns;
+	a->usable = usable;
+	a->lifetime_ns = lifetime_ns;
+	a->hash = hash_of(key);
+	__builtin_prefetch(first_bucket(s, a->hash), 1);
+	s->came++;
+	count_calls(&s->calls, key);
+	if (s->came - s->added > WAITING / 2)
+		prefetch_sum(s, &s->waiting[(s->came - WAITING / 2 - 1) % WAITING]);
+	return ret;
 }
 
 uint64_t cull_sums_count(const struct cull_sums *s)
@@ -172,16 +239,14 @@ static struct mp_culled culled_of(const struct sum *s)
 
 int cull_sums_put(struct cull_sums *s, struct mpf_writer *file)
 {
-	int ret = 0;
+	int ret = add_waiting(s, 0);
 
 	if (s->sums.n)
 		qsort(s->sums.at, s->sums.n, sizeof(s->sums.at[0]), by_key);
 	vec_for_each (&s->sums, sum) {
 		struct mp_culled c = culled_of(sum);
 
-		ret = mpf_put_culled(file, &c);
-		if (ret)
-			break;
+		ret = ret ? ret : mpf_put_culled(file, &c);
 	}
 	s->sums.n = 0;
 	s->calls = (struct cull_calls){0};

@@ -21,7 +21,8 @@ struct cull_key {
 /* Return: sums without blocks, or NULL when out of memory. */
 struct cull_sums *cull_sums_new(void);
 void cull_sums_free(struct cull_sums *s);
-/* Adds a block.  @born_ns: its allocation; @usable: bytes.  Return: 0 or a negative errno. */
+/* Adds a block.  @born_ns: its allocation; @usable: bytes.  The latest blocks are added later.  Return: 0
+ * or a negative errno. */
 int cull_sums_add(struct cull_sums *s, const struct cull_key *key, uint64_t born_ns,
 		  uint64_t usable, uint64_t lifetime_ns);
 
@@ -30,7 +31,7 @@ struct cull_calls {
 	uint64_t allocations, frees, reallocs; /* reallocs: two for each, begin and end */
 };
 struct cull_calls cull_sums_calls(const struct cull_sums *s);
-/* Return: the number of different sums. */
+/* Return: the number of different sums, without blocks that are added later. */
 uint64_t cull_sums_count(const struct cull_sums *s);
 /* Writes the sums and begins anew.  Return: 0 or a negative errno. */
 int cull_sums_put(struct cull_sums *s, struct mpf_writer *file);
