@@ -163,27 +163,27 @@ static bool decode_alloc(struct aggregator *a, const struct pending *p, struct m
 	return !a->cull || is_held(a, cull_begin_short(a->cull, ev->tid, ev->addr));
 }
 
-/* Return: the allocation of @r. */
-static inline struct mp_event small_alloc(struct aggregator *a, const struct mpr_alloc *r,
-					  uint32_t tid)
+/* Fills the zeroed @born with the allocation of @r.  Not returned by value: reading a whole that was just
+ * written in parts stalls the processor. */
+static inline void small_alloc(struct aggregator *a, const struct mpr_alloc *r, uint32_t tid,
+			       struct mp_event *born)
 {
-	struct mp_event born = {.kind = EV_ALLOC,
-				.time_ns = clock_ns(&a->clock, r->time),
-				.tid = tid,
-				.size = r->size,
-				.weight = mpr_weight(r->addr_hook, r->size)};
-
-	split(a, &born, r->addr_hook);
-	fill_misc(&born, r->h.misc);
-	return born;
+	born->kind = EV_ALLOC;
+	born->time_ns = clock_ns(&a->clock, r->time);
+	born->tid = tid;
+	born->size = r->size;
+	born->weight = mpr_weight(r->addr_hook, r->size);
+	split(a, born, r->addr_hook);
+	fill_misc(born, r->h.misc);
 }
 
 /* Culls the block of record @r, which @by ended. */
 static void cull_short(struct aggregator *a, const struct mpr_alloc *r, uint32_t stack,
 		       const struct mp_event *by)
 {
-	struct mp_event born = small_alloc(a, r, by->tid);
+	struct mp_event born = {0};
 
+	small_alloc(a, r, by->tid, &born);
 	born.stack = stack;
 	(void)is_held(a, cull_end_short(a->cull, &born, by));
 }
@@ -391,12 +391,12 @@ bool event_pair(struct aggregator *a, const struct pending *p, const struct pend
 {
 	const struct mpr_alloc *r = (const void *)p->rec;
 	struct slot_state *st = &a->slot[p->slot];
-	struct mp_event born, by;
+	struct mp_event born = {0}, by = {0};
 
 	if (!a->cull || end->rec != p->rec || end->slot != p->slot ||
 	    end->what != (ORDER_END | p->what) || !(p->what & ORDER_SHORT) || aggregator_selects(a))
 		return false;
-	born = small_alloc(a, r, st->tid);
+	small_alloc(a, r, st->tid, &born);
 	if (!born.addr)
 		return false;
 	a->last_ns = born.time_ns;
@@ -414,10 +414,10 @@ bool event_pair(struct aggregator *a, const struct pending *p, const struct pend
 						     .stack = born.stack,
 						     .of = {.blocks = 1ull << born.weight,
 							    .bytes = born.size << born.weight}}));
-	by = (struct mp_event){.kind = EV_FREE,
-			       .time_ns = clock_ns(&a->clock, end->time),
-			       .tid = st->tid,
-			       .hook = mpr_ended_hook(&r->h)};
+	by.kind = EV_FREE;
+	by.time_ns = clock_ns(&a->clock, end->time);
+	by.tid = st->tid;
+	by.hook = mpr_ended_hook(&r->h);
 	note_error(a, cull_pair(a->cull, &born, &by));
 	a->now.events += 2;
 	return true;

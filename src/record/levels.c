@@ -130,20 +130,25 @@ int levels_change(struct levels *l, const struct level_change *c)
 	return 0;
 }
 
+/* levels_change() for @c and its end. */
+static int change_twice(struct levels *l, const struct level_change *c)
+{
+	struct level_change end = *c;
+	int ret = levels_change(l, c);
+
+	end.ends = true;
+	return ret ? ret : levels_change(l, &end);
+}
+
 int levels_pair(struct levels *l, const struct level_change *c)
 {
 	struct mp_section *s = &l->section;
-	struct level_change end = *c;
 	struct stack_level *of;
-	int ret;
 
-	end.ends = true;
 	if (c->stack >= l->stacks.n || s->live_bytes + c->bytes > s->peak_bytes ||
 	    s->live_blocks + c->blocks > s->peak_blocks ||
-	    l->stacks.at[c->stack].live_bytes + c->bytes > l->stacks.at[c->stack].most_bytes) {
-		ret = levels_change(l, c);
-		return ret ? ret : levels_change(l, &end);
-	}
+	    l->stacks.at[c->stack].live_bytes + c->bytes > l->stacks.at[c->stack].most_bytes)
+		return change_twice(l, c);
 	of = &l->stacks.at[c->stack];
 	of->changed = true;
 	s->allocations += c->blocks;

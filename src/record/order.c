@@ -39,11 +39,19 @@ static int more_room(struct order *o)
 	return 0;
 }
 
-static inline int add(struct order *o, const struct pending *e)
+/* Adds an event.  In parts, because reading a whole that was just written in parts stalls the processor. */
+static inline int add(struct order *o, uint64_t time, const uint8_t *rec, uint32_t slot,
+		      uint32_t what)
 {
+	struct pending *e;
+
 	if (o->n == o->cap && more_room(o))
 		return -ENOMEM;
-	o->events[o->n++] = *e;
+	e = &o->events[o->n++];
+	e->time = time;
+	e->rec = rec;
+	e->slot = slot;
+	e->what = what;
 	return 0;
 }
 
@@ -227,7 +235,7 @@ static int add_ends(struct order *o, struct adding *a, uint64_t position, uint64
 		} else {
 			ret = make_end(o, &e, a->latest);
 		}
-		ret = ret ? ret : add(o, &e);
+		ret = ret ? ret : add(o, e.time, e.rec, e.slot, e.what);
 	}
 	a->ends.n -= k;
 	if (a->ends.n) /* rarely: most blocks end before the next record */
@@ -237,20 +245,21 @@ static int add_ends(struct order *o, struct adding *a, uint64_t position, uint64
 
 static int add_record(struct order *o, struct adding *a, const uint8_t *p, uint64_t position)
 {
-	struct pending e = {.time = record(p)->time, .rec = p, .slot = a->segment->slot};
 	const struct mpr_header *h = &record(p)->h;
-	int ret = a->ends.n ? add_ends(o, a, position, e.time) : 0;
+	uint64_t time = record(p)->time;
+	int ret = a->ends.n ? add_ends(o, a, position, time) : 0;
+	uint32_t what = 0;
 
 	if (mpr_ended(h)) {
-		e.what = (uint32_t)(position >> 5) % ORDER_NUMBERS << ORDER_NUMBER;
+		what = (uint32_t)(position >> 5) % ORDER_NUMBERS << ORDER_NUMBER;
 		ends_add(&a->ends, position + mpr_ended(h), p, o->n);
 	}
-	if (e.time > a->latest || !a->has_record)
-		a->latest = e.time;
+	if (time > a->latest || !a->has_record)
+		a->latest = time;
 	a->has_record = true;
 	if (mpr_kind(mpr_type(h)) == MPR_LOST_FREE || mpr_type(h) == MPR_REALLOC_BEGIN)
 		note_end(o, record(p)->addr_hook & MPR_ADDR_MASK);
-	return ret ? ret : add(o, &e);
+	return ret ? ret : add(o, time, p, a->segment->slot, what);
 }
 
 /* Adds a segment, whose first byte is @p and whose first end is b->ends.at[@end]; @latest: time of the
@@ -285,7 +294,7 @@ static int add_kept(struct order *o)
 
 		if (order_is_end(&e) && make_end(o, &e, k->earliest))
 			return -ENOMEM;
-		if (add(o, &e))
+		if (add(o, e.time, e.rec, e.slot, e.what))
 			return -ENOMEM;
 		if (!(e.what & ORDER_END) && order_ended(&e))
 			note_end(o, order_ended(&e));
