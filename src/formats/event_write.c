@@ -138,7 +138,7 @@ static inline uint8_t put_sizes(struct event_writer *w, const struct mp_event *e
 	return tag;
 }
 
-static inline uint32_t *number_of(struct event_writer *w, uint64_t addr)
+static inline uint32_t *number_of(const struct event_writer *w, uint64_t addr)
 {
 	return &w->number[addr * 0x9e3779b97f4a7c15ull >> 32 & (NUMBERS - 1)];
 }
@@ -257,6 +257,16 @@ bool events_put(struct event_writer *w, struct chunk_state *st, const struct mp_
 	}
 	w->any = true;
 	return true;
+}
+
+void events_prefetch(const struct event_writer *w, uint64_t addr)
+{
+	__builtin_prefetch(number_of(w, addr), 1);
+}
+
+void events_prefetch_block(const struct event_writer *w, uint64_t addr)
+{
+	__builtin_prefetch(block_at(&w->es, *number_of(w, addr)), 1);
 }
 
 void events_chunk(struct event_writer *w, const uint8_t *items, size_t n, struct raw_chunk *c)

@@ -56,6 +56,11 @@ static inline void events_put_item(struct event_writer *w)
 bool events_put(struct event_writer *w, struct chunk_state *st, const struct mp_event *ev,
 		uint64_t time_ns);
 
+/* Prefetches where events_put() looks for the block at @addr. */
+void events_prefetch(const struct event_writer *w, uint64_t addr);
+/* To be called some time after events_prefetch(): prefetches the block. */
+void events_prefetch_block(const struct event_writer *w, uint64_t addr);
+
 /**
  * events_chunk() - make the chunk of the columns
  * @items: COL_ITEMS, of @n bytes

@@ -295,6 +295,10 @@ int mpf_put_thread(struct mpf_writer *w, uint32_t tid, const char *name);
 int mpf_put_stack(struct mpf_writer *w, uint32_t id, uint32_t flags, const uint64_t *pc,
 		  uint32_t n);
 int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev);
+/* Prefetches what mpf_put_event() will need for an event with @addr; the second one some time later.
+ * Do nothing after mpf_write_behind(): another thread will need it. */
+void mpf_prefetch(const struct mpf_writer *w, uint64_t addr);
+void mpf_prefetch_block(const struct mpf_writer *w, uint64_t addr);
 int mpf_put_sample(struct mpf_writer *w, const struct mp_sample *s);
 int mpf_put_map_usage(struct mpf_writer *w, const struct mp_map_usage *u);
 int mpf_put_losses(struct mpf_writer *w, const struct mp_losses *l);

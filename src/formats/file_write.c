@@ -386,6 +386,18 @@ static void put_event(void *arg, const struct mp_event *ev)
 		put_event_item(w, ev, time_ns);
 }
 
+void mpf_prefetch(const struct mpf_writer *w, uint64_t addr)
+{
+	if (!w->drops && !w->behind.thread.started)
+		events_prefetch(&w->events, addr);
+}
+
+void mpf_prefetch_block(const struct mpf_writer *w, uint64_t addr)
+{
+	if (!w->drops && !w->behind.thread.started)
+		events_prefetch_block(&w->events, addr);
+}
+
 int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev)
 {
 	if (w->drops)

@@ -64,16 +64,23 @@ static uint64_t address_of(const struct pending *e)
 	return ((const struct mpr_free *)e->rec)->addr_hook & MPR_ADDR_MASK;
 }
 
-/* Prefetches the live table entries of some events after @i. */
+/* Prefetches what some events after @i will need, and then what was found there for those before them. */
 static void prefetch(const struct aggregator *a, size_t i)
 {
 	const struct pending *e = a->order->events;
-	size_t end = i + AHEAD + BURST < a->order->n ? i + AHEAD + BURST : a->order->n;
+	size_t n = a->order->n, middle = i + AHEAD < n ? i + AHEAD : n,
+	       end = middle + BURST < n ? middle + BURST : n;
+	bool writes = !a->cull || cull_is_suspended(a->cull);
 
-	for (size_t k = i + AHEAD; k < end; k++)
+	/* Short blocks are at few addresses, which are in the cache. */
+	for (size_t k = middle; k < end; k++) {
 		live_prefetch(a->live, address_of(&e[k]));
-	/* The blocks that these events end, which were prefetched before. */
-	for (size_t k = i + AHEAD - BURST; k < i + AHEAD && k < a->order->n; k++) {
+		if (writes && !(e[k].what & ORDER_SHORT))
+			mpf_prefetch(a->file, address_of(&e[k]));
+	}
+	for (size_t k = i + AHEAD - BURST; k < middle; k++) {
+		if (writes && !(e[k].what & ORDER_SHORT))
+			mpf_prefetch_block(a->file, address_of(&e[k]));
 		if (mpr_kind(mpr_type((const void *)e[k].rec)) != MPR_LOST_ALLOC)
 			block_prefetch(a, address_of(&e[k]));
 	}

@@ -234,7 +234,10 @@ static void prefetch(const struct cull *c, uint64_t at)
 	if (at + AHEAD >= c->newest)
 		return;
 	cull_prefetch(c, place(c, at + AHEAD)->node);
-	if (!is_gone(c, p) && node(c, p->node)->has_number)
+	if (is_gone(c, p))
+		return;
+	mpf_prefetch(c->file, node(c, p->node)->ev.addr);
+	if (node(c, p->node)->has_number)
 		c->config.ahead(c->config.ctx, node(c, p->node)->ev.addr);
 }
 
@@ -522,6 +525,11 @@ int cull_put_sums(struct cull *c, uint64_t now_ns)
 	if (now_ns > c->start_ns[c->slice % SLICES])
 		c->start_ns[++c->slice % SLICES] = now_ns;
 	return cull_write_sums(c);
+}
+
+bool cull_is_suspended(const struct cull *c)
+{
+	return c->suspended;
 }
 
 uint64_t cull_count_sums(const struct cull *c)

@@ -83,6 +83,8 @@ int cull_write_sums(struct cull *c);
 /* Writes them and ends the slice: blocks that are allocated from @now_ns on are in other sums than
  * those before.  Return: as cull_write_sums(). */
 int cull_put_sums(struct cull *c, uint64_t now_ns);
+/* Return: whether events are written at once, because few blocks could be culled. */
+bool cull_is_suspended(const struct cull *c);
 /* Return: the number of sums that are not in the file yet. */
 uint64_t cull_count_sums(const struct cull *c);
 
