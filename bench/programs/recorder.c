@@ -208,9 +208,9 @@ static struct feeder new_feeder(struct ss_control *c, uint32_t i, uint64_t block
 	if (!f.turn)
 		exit(1);
 	f.data = (uint64_t *)((char *)f.page + 4096);
-	slot->tid = i + 1;
-	slot->tp = i + 1;
-	c->slots_claimed++;
+	__atomic_store_n(&slot->tid, i + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->tp, i + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&c->slots_claimed, c->slots_claimed + 1, __ATOMIC_RELEASE);
 	return f;
 }
 
