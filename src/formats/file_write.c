@@ -386,15 +386,21 @@ static void put_event(void *arg, const struct mp_event *ev)
 		put_event_item(w, ev, time_ns);
 }
 
+/* Return: whether mpf_put_event() encodes the event, in the caller's thread. */
+static bool encodes(const struct mpf_writer *w)
+{
+	return !w->drops && !w->behind.thread.started;
+}
+
 void mpf_prefetch(const struct mpf_writer *w, uint64_t addr)
 {
-	if (!w->drops && !w->behind.thread.started)
+	if (encodes(w))
 		events_prefetch(&w->events, addr);
 }
 
 void mpf_prefetch_block(const struct mpf_writer *w, uint64_t addr)
 {
-	if (!w->drops && !w->behind.thread.started)
+	if (encodes(w))
 		events_prefetch_block(&w->events, addr);
 }
 

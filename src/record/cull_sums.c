@@ -162,14 +162,17 @@ static void prefetch_sum(const struct cull_sums *s, const struct adding *a)
 	__builtin_prefetch(&sum->lifetime[lifetime_class(a->lifetime_ns)], 1);
 }
 
-/* Adds the blocks that wait, but for the latest @but.  Return: 0 or a negative errno. */
+/* Adds the blocks that wait, but for the latest @but.  Return: 0, or the first negative errno. */
 static int add_waiting(struct cull_sums *s, uint64_t but)
 {
-	int ret = 0;
+	int first = 0;
 
-	while (!ret && s->came - s->added > but)
-		ret = add(s, &s->waiting[s->added++ % WAITING]);
-	return ret;
+	while (s->came - s->added > but) {
+		int ret = add(s, &s->waiting[s->added++ % WAITING]);
+
+		first = first ? first : ret;
+	}
+	return first;
 }
 
 int cull_sums_add(struct cull_sums *s, const struct cull_key *key, uint64_t born_ns,
@@ -239,17 +242,19 @@ static struct mp_culled culled_of(const struct sum *s)
 
 int cull_sums_put(struct cull_sums *s, struct mpf_writer *file)
 {
-	int ret = add_waiting(s, 0);
+	int added = add_waiting(s, 0), ret = 0;
 
 	if (s->sums.n)
 		qsort(s->sums.at, s->sums.n, sizeof(s->sums.at[0]), by_key);
 	vec_for_each (&s->sums, sum) {
 		struct mp_culled c = culled_of(sum);
 
-		ret = ret ? ret : mpf_put_culled(file, &c);
+		ret = mpf_put_culled(file, &c);
+		if (ret)
+			break;
 	}
 	s->sums.n = 0;
 	s->calls = (struct cull_calls){0};
 	memset(s->bucket, 0, s->buckets * sizeof(*s->bucket));
-	return ret;
+	return added ? added : ret;
 }
