@@ -7,7 +7,7 @@
 #include "api/sized.h"
 #include "control/agreement.h"
 #include "control/output_name.h"
-#include "record/carry.h"
+#include "record/pieces/carry.h"
 
 #define FLAGS (2 * (uint64_t)MEMPROF_PAGE_FAULTS - 1)
 

@@ -17,7 +17,7 @@
 #include "control/recording.h"
 #include "inject/family.h"
 #include "lib/thread.h"
-#include "record/carry.h"
+#include "record/pieces/carry.h"
 
 struct memprof_session {
 	pthread_t thread;

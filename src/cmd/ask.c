@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cmd/cmd.h"
-#include "cmd/process.h"
+#include "cmd/options/process.h"
 #include "control/requests.h"
 #include "lib/human.h"
 #include "lib/json_gen.h"

@@ -9,10 +9,10 @@
 #include "cmd/cmd.h"
 #include "cmd/continuous.h"
 #include "cmd/notices.h"
-#include "cmd/options.h"
-#include "cmd/process.h"
+#include "cmd/options/options.h"
+#include "cmd/options/process.h"
 #include "cmd/signals.h"
-#include "record/carry.h"
+#include "record/pieces/carry.h"
 
 static const char help[] =
     "usage: memprof attach -p PID | -n NAME | --all [-o FILE] [options]\n"

@@ -10,8 +10,8 @@
 #include "attach/procfs.h"
 #include "cmd/cmd.h"
 #include "cmd/commands.h"
-#include "cmd/help_text.h"
-#include "cmd/parse.h"
+#include "cmd/options/help_text.h"
+#include "cmd/options/parse.h"
 #include "lib/printable.h"
 
 /* The words that an option takes; the messages that refuse other words list the same. */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "attach/cgroups.h"
 #include "cmd/cmd.h"
-#include "cmd/options.h"
+#include "cmd/options/options.h"
 #include "formats/file.h"
 #include "lib/ending_signals.h"
 #include "lib/human.h"

@@ -3,7 +3,7 @@
 #ifndef CMD_CONTINUOUS_H
 #define CMD_CONTINUOUS_H
 
-#include "cmd/continuous_options.h"
+#include "cmd/options/continuous_options.h"
 
 /* Records and pushes until it is told to end.  @c: after continuous_settle().  Return: the exit status after it printed
  * errors. */

@@ -10,7 +10,7 @@
 #include "attach/target.h"
 #include "cmd/cmd.h"
 #include "cmd/notices.h"
-#include "cmd/process.h"
+#include "cmd/options/process.h"
 #include "control/requests.h"
 #include "inject/family.h"
 #include "inject/find.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/cmd.h"
-#include "cmd/filters.h"
+#include "cmd/options/filters.h"
 #include "cmd/progress.h"
 #include "export/diff.h"
 #include "export/diff_growth.h"

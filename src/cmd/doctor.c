@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "cmd/cmd.h"
-#include "cmd/process.h"
+#include "cmd/options/process.h"
 #include "control/doctor.h"
-#include "export/terminal.h"
+#include "export/text/terminal.h"
 #include "lib/hex.h"
 #include "lib/json_gen.h"
 #include "lib/open_files.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include "cmd/cmd.h"
 #include "cmd/gathering.h"
-#include "cmd/parse.h"
+#include "cmd/options/parse.h"
 #include "stream/token.h"
 
 static const char help[] =

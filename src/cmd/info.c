@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cmd/cmd.h"
-#include "export/contents_list.h"
+#include "export/lists/contents_list.h"
 #include "lib/human.h"
 #include "lib/printable.h"
 

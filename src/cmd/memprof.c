@@ -10,9 +10,9 @@
 #include "cmd/cmd.h"
 #include "cmd/commands.h"
 #include "cmd/complete.h"
-#include "cmd/nearest.h"
-#include "cmd/shrunk.h"
-#include "export/terminal.h"
+#include "cmd/options/nearest.h"
+#include "cmd/heap/shrunk.h"
+#include "export/text/terminal.h"
 #include "lib/debuginfod_urls.h"
 
 static void print_help(FILE *out)

@@ -6,7 +6,7 @@
 #include "lib/human.h"
 #include "lib/open_files.h"
 #include "lib/printable.h"
-#include "record/merge.h"
+#include "record/pieces/merge.h"
 
 static const char help[] =
     "usage: memprof merge RECORDING... -o OUT\n"

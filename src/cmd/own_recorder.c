@@ -16,13 +16,13 @@
 #include "cmd/background.h"
 #include "cmd/cmd.h"
 #include "cmd/notices.h"
-#include "cmd/options.h"
+#include "cmd/options/options.h"
 #include "cmd/signals.h"
 #include "control/output_name.h"
 #include "control/requests.h"
 #include "lib/printable.h"
 #include "lib/temporary.h"
-#include "record/carry.h"
+#include "record/pieces/carry.h"
 
 #define FILE_NAME "live.memprof"
 

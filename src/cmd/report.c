@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/cmd.h"
-#include "cmd/filters.h"
+#include "cmd/options/filters.h"
 #include "cmd/formats.h"
 #include "cmd/outputs.h"
 #include "cmd/progress.h"
 #include "cmd/views.h"
 #include "export/html.h"
 #include "export/output.h"
-#include "export/text.h"
+#include "export/text/text.h"
 #include "lib/human.h"
 #include "lib/printable.h"
 #include "model/model.h"

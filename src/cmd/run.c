@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include "cmd/cmd.h"
 #include "cmd/notices.h"
-#include "cmd/options.h"
+#include "cmd/options/options.h"
 #include "cmd/signals.h"
 #include "control/follow.h"
 #include "control/recording.h"
-#include "record/carry.h"
+#include "record/pieces/carry.h"
 
 static const char help[] =
     "usage: memprof run [-o FILE] [options] -- PROGRAM [ARGUMENT...]\n"

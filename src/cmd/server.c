@@ -10,12 +10,12 @@
 #include "cmd/cmd.h"
 #include "cmd/gathering.h"
 #include "cmd/own_recorder.h"
-#include "cmd/parse.h"
-#include "cmd/process.h"
+#include "cmd/options/parse.h"
+#include "cmd/options/process.h"
 #include "control/requests.h"
 #include "lib/human.h"
 #include "lib/printable.h"
-#include "record/carry.h"
+#include "record/pieces/carry.h"
 
 #define PORT	    8080
 #define WORKERS	    8

@@ -4,7 +4,7 @@
 #include "cmd/cmd.h"
 #include "lib/printable.h"
 #include "model/amount.h"
-#include "record/cull_file.h"
+#include "record/culling/cull_file.h"
 
 static const char help[] =
     "usage: memprof strip RECORDING -o OUT [--threshold TIME]\n"

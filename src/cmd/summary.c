@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/servers.h"
-#include "export/terminal.h"
-#include "export/text.h"
-#include "export/text_brief.h"
+#include "export/text/terminal.h"
+#include "export/text/text.h"
+#include "export/text/text_brief.h"
 #include "inject/hooks/names.h"
 #include "lib/human.h"
 #include "lib/printable.h"
-#include "record/carry.h"
+#include "record/pieces/carry.h"
 
 #define TOP_SITES    5 /* with --verbose */
 #define TOP_FRAMES   6

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include "cmd/cmd.h"
 #include "cmd/own_recorder.h"
-#include "cmd/parse.h"
-#include "cmd/process.h"
-#include "export/terminal.h"
+#include "cmd/options/parse.h"
+#include "cmd/options/process.h"
+#include "export/text/terminal.h"
 #include "lib/printable.h"
 #include "model/pattern.h"
-#include "record/carry.h"
+#include "record/pieces/carry.h"
 
 #define LEAST_DELAY_MS 100
 #define MOST_DELAY_MS  60000

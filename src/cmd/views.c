@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <string.h>
 #include "cmd/cmd.h"
-#include "export/allocations.h"
+#include "export/lists/allocations.h"
 #include "export/faults.h"
-#include "export/groups.h"
-#include "export/map_usage.h"
-#include "export/sum_lists.h"
-#include "export/timeline.h"
+#include "export/lists/groups.h"
+#include "export/lists/map_usage.h"
+#include "export/lists/sum_lists.h"
+#include "export/lists/timeline.h"
 #include "lib/human.h"
 #include "model/amount.h"
 #include "model/model.h"

@@ -5,7 +5,7 @@
 
 #include <getopt.h>
 #include <stdio.h>
-#include "export/view.h"
+#include "export/lists/view.h"
 #include "formats/file.h"
 #include "lib/err.h"
 

@@ -14,7 +14,7 @@
 #include "control/options.h"
 #include "inject/find.h"
 #include "inject/session.h"
-#include "record/carry.h"
+#include "record/pieces/carry.h"
 #include "record/control.h"
 #include "record/kernel/observe.h"
 #include "record/recorder.h"

@@ -6,7 +6,7 @@
 #include "control/notices.h"
 #include "inject/session.h"
 #include "lib/err.h"
-#include "record/carry.h"
+#include "record/pieces/carry.h"
 
 /* Does the process carry a session at work whose recorder is gone?  False for a forked child. */
 bool session_is_orphan(pid_t pid);

@@ -4,8 +4,8 @@
 #include <string.h>
 #include "export/diff.h"
 #include "export/flame.h"
-#include "export/terminal.h"
-#include "export/text.h"
+#include "export/text/terminal.h"
+#include "export/text/text.h"
 #include "lib/hex.h"
 #include "lib/human.h"
 #include "lib/json_gen.h"

@@ -2,11 +2,11 @@
 #include "export/faults.h"
 
 #include <stdlib.h>
-#include "export/site_list.h"
-#include "export/stack_ends.h"
-#include "export/symbol_gaps.h"
-#include "export/text.h"
-#include "export/text_head.h"
+#include "export/lists/site_list.h"
+#include "export/lists/stack_ends.h"
+#include "export/lists/symbol_gaps.h"
+#include "export/text/text.h"
+#include "export/text/text_head.h"
 #include "lib/human.h"
 #include "model/model.h"
 #include "model/stack_order.h"

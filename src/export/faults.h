@@ -8,8 +8,8 @@
 #define EXPORT_FAULTS_H
 
 #include <stdio.h>
-#include "export/text.h"
-#include "export/view.h"
+#include "export/text/text.h"
+#include "export/lists/view.h"
 #include "lib/err.h"
 
 struct model;
@@ -18,7 +18,7 @@ struct model;
 void faults_text(struct model *m, const struct text_options *o, FILE *out);
 /* Writes everything, as in doc/page-faults.schema.json.  Return: 0 or a negative errno. */
 int faults_json(struct model *m, enum group_by by, FILE *out);
-/* Lists all faults, sorted and cut by @v (its keys are in export/allocations.h).  @total: as for
+/* Lists all faults, sorted and cut by @v (its keys are in export/lists/allocations.h).  @total: as for
  * allocations_write().  Return: 0, or a negative errno with @err. */
 int faults_list(struct model *m, const struct view *v, FILE *out, uint64_t *total,
 		struct mp_err *err);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <errno.h>
 #include <string.h>
-#include "export/collect.h"
+#include "export/lists/collect.h"
 #include "export/faults.h"
 #include "export/json.h"
 #include "export/json_stack.h"
-#include "export/site_list.h"
-#include "export/stack_ends.h"
-#include "export/symbol_gaps.h"
-#include "export/text.h"
-#include "export/timeline.h"
+#include "export/lists/site_list.h"
+#include "export/lists/stack_ends.h"
+#include "export/lists/symbol_gaps.h"
+#include "export/text/text.h"
+#include "export/lists/timeline.h"
 #include "lib/human.h"
 #include "model/model.h"
 

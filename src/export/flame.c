@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "export/svg.h"
-#include "export/text.h"
+#include "export/text/text.h"
 #include "lib/human.h"
 #include "model/model.h"
 #include "model/weight.h"

@@ -3,20 +3,20 @@
 
 #include <errno.h>
 #include <string.h>
-#include "export/annotate.h"
-#include "export/ascii_tree.h"
+#include "export/text/annotate.h"
+#include "export/text/ascii_tree.h"
 #include "export/csv.h"
 #include "export/faults.h"
 #include "export/flame.h"
 #include "export/heaptrack.h"
 #include "export/html.h"
 #include "export/json.h"
-#include "export/peek.h"
+#include "export/text/peek.h"
 #include "export/plot.h"
 #include "export/pprof.h"
 #include "export/replay.h"
 #include "export/speedscope.h"
-#include "export/text_summary.h"
+#include "export/text/text_summary.h"
 #include "export/tree.h"
 #include "model/model.h"
 

@@ -5,10 +5,10 @@
 #include <stdint.h>
 #include <string.h>
 #include "export/base64.h"
-#include "export/growth_list.h"
+#include "export/lists/growth_list.h"
 #include "export/json.h"
 #include "export/output.h"
-#include "export/sum_lists.h"
+#include "export/lists/sum_lists.h"
 
 /* page_file.S */
 extern const char page_html[], page_html_end[];

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "export/svg.h"
-#include "export/text.h"
+#include "export/text/text.h"
 #include "lib/human.h"
 #include "lib/vec.h"
 #include "model/model.h"

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "export/terminal.h"
-#include "export/text.h"
+#include "export/text/terminal.h"
+#include "export/text/text.h"
 #include "formats/session.h"
 #include "lib/human.h"
 #include "lib/printable.h"

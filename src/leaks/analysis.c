@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include "heaps/consistent.h"
 #include "leaks/graph_take.h"
-#include "leaks/python_garbage.h"
-#include "leaks/sightings.h"
+#include "leaks/python/python_garbage.h"
+#include "leaks/growth/sightings.h"
 
 #define STOP_MS 5000 /* for all threads to stop, if no limit is given */
 

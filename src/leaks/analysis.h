@@ -14,7 +14,7 @@
  *
  * - why.h: explains instead why one block is alive
  *
- * The report is written by cmd/leaks_text.c, or by json.h.  heap_types.h belongs to memprof heap.
+ * The report is written by cmd/heap/leaks_text.c, or by json.h.  heap_types.h belongs to memprof heap.
  */
 #ifndef LEAKS_ANALYSIS_H
 #define LEAKS_ANALYSIS_H

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "leaks/python.h"
+#include "leaks/python/python.h"
 #include "lib/fnv.h"
 
 #define CONTENT_TYPED 256u /* bytes examined to find the type */

@@ -7,7 +7,7 @@
 #include "leaks/graph.h"
 #include "leaks/leak_source.h"
 #include "leaks/mark.h"
-#include "leaks/types.h"
+#include "leaks/types/types.h"
 
 #define CLUSTER_SAMPLES 3
 #define PREVIEW_BYTES	32

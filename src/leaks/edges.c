@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include "leaks/python.h"
+#include "leaks/python/python.h"
 #include "lib/huge.h"
 #include "lib/parallel.h"
 

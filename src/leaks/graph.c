@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "leaks/python.h"
+#include "leaks/python/python.h"
 #include "lib/huge.h"
 
 int graph_init(struct graph *g, const struct arch *arch, const struct heap_block *blocks, size_t n)

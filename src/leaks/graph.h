@@ -55,7 +55,7 @@ struct graph {
 	/* Set it after graph_init(): all roots of a block are wanted, not only the first one found,
 	 * and .exact. */
 	bool detailed;
-	struct python *python; /* leaks/python.h; NULL: no Python.  Owned by the graph */
+	struct python *python; /* leaks/python/python.h; NULL: no Python.  Owned by the graph */
 	VEC(uint64_t) exact;   /* bitmap, by edge: as in struct root; edges after its end are not */
 	VEC(struct root) roots;
 	size_t area;		  /* index of the first root of the area being scanned */

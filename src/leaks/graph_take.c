@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include "leaks/edges.h"
-#include "leaks/python.h"
+#include "leaks/python/python.h"
 #include "lib/by_number.h"
 
 typedef VEC(struct heap_range) ranges;

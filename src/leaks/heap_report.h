@@ -6,7 +6,7 @@
 
 #include "heaps/consistent.h"
 #include "heaps/resident.h"
-#include "leaks/heap_types.h"
+#include "leaks/growth/heap_types.h"
 #include "leaks/retained.h"
 
 struct heap_report {

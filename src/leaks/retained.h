@@ -10,9 +10,9 @@
 #define LEAKS_RETAINED_H
 
 #include "heaps/census.h"
-#include "leaks/heap_types.h"
+#include "leaks/growth/heap_types.h"
 #include "leaks/holders.h"
-#include "leaks/block_names.h"
+#include "leaks/types/block_names.h"
 #include "leaks/roots.h"
 
 #define RETAINED_MAX_DEPTH 64

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "leaks/objects.h"
+#include "leaks/growth/objects.h"
 
 /* Range around the thread pointer: where struct pthread ends, and thread-local variables above it.
  */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "leaks/holders.h"
 #include "leaks/mark.h"
-#include "leaks/python.h"
+#include "leaks/python/python.h"
 #include "lib/path.h"
 
 static struct why_block describe(const struct graph *g, struct image *img, struct types *types,

@@ -6,7 +6,7 @@
 
 #include "leaks/graph.h"
 #include "leaks/leak_source.h"
-#include "leaks/types.h"
+#include "leaks/types/types.h"
 
 #define WHY_POINTERS 8
 

@@ -213,7 +213,7 @@ enum runtime runtime_of(const struct frame *f, bool in_program)
 	if (frame_is_jit(f))
 		return of_jit(f);
 	r = f->library && !in_program ? of_library(f->library) : RUNTIME_NONE;
-	/* No code is in the first page: CARRY_CLEARED_PC (record/carry.h). */
+	/* No code is in the first page: CARRY_CLEARED_PC (record/pieces/carry.h). */
 	if (f->function[0] == '[' && f->address && f->address < FIRST_PAGE)
 		return RUNTIME_MEMPROF;
 	if (r == RUNTIME_NONE)

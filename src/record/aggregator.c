@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include "lib/privileges.h"
 #include "record/blocks.h"
-#include "record/carry_in.h"
+#include "record/pieces/carry_in.h"
 #include "record/counters.h"
 #include "record/events.h"
 #include "record/live_file.h"
 #include "record/look_at_target.h"
 #include "record/losses.h"
-#include "record/periodic.h"
+#include "record/pieces/periodic.h"
 #include "record/view.h"
 
 /* Percent: 24 to 26 bytes per live block; 80 percent would cost a third of the speed */

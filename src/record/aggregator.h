@@ -14,13 +14,13 @@
 #include <stdint.h>
 #include "lib/live.h"
 #include "record/block_layout.h"
-#include "record/cull.h"
+#include "record/culling/cull.h"
 #include "record/levels.h"
 #include "record/origins.h"
-#include "record/piece.h"
+#include "record/pieces/piece.h"
 #include "record/recorder.h"
 #include "record/shared.h"
-#include "record/sorter.h"
+#include "record/order/sorter.h"
 #include "record/stacks.h"
 #include "record/tallies.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "record/aggregator.h"
-#include "record/overtaken.h"
+#include "record/order/overtaken.h"
 
 /* Return: whether @b represents only itself, the usual case. */
 static inline bool is_exact(const struct aggregator *a, const struct live_block *b)

@@ -9,7 +9,7 @@
 #include "formats/record.h"
 #include "lib/estimate.h"
 #include "lib/live.h"
-#include "record/cull.h"
+#include "record/culling/cull.h"
 #include "record/origins.h"
 
 struct aggregator;

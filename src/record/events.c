@@ -5,8 +5,8 @@
 #include "record/aggregator.h"
 #include "record/blocks.h"
 #include "record/losses.h"
-#include "record/overtaken.h"
-#include "record/periodic.h"
+#include "record/order/overtaken.h"
+#include "record/pieces/periodic.h"
 #include "record/stack_ids.h"
 
 static void note_error(struct aggregator *a, int ret)

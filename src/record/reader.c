@@ -15,7 +15,7 @@
 #include "lib/privileges.h"
 #include "record/kernel/slice.h"
 #include "record/ring.h"
-#include "record/recent.h"
+#include "record/order/recent.h"
 #include "record/wire.h"
 
 #define HEARTBEAT_S   3
@@ -425,7 +425,7 @@ static uint64_t drain(struct reader *r, enum round how)
 		if (how != ROUND && b->bytes)
 			wait_for_room(r, how);
 		/* The end of a slice waits for the next one: a record of another thread whose time
-		 * is slightly too late can belong before it (record/overtaken.h). */
+		 * is slightly too late can belong before it (record/order/overtaken.h). */
 		b->until = end < until ? end - READER_REORDER_TICKS : until;
 		b->barrier = end < until ? r->barrier_sent : barrier;
 		if (!batch_is_empty(b) || b->barrier != r->barrier_sent || how != ROUND ||

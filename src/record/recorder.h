@@ -17,7 +17,7 @@
 #include "formats/file.h"
 #include "formats/session.h"
 #include "lib/err.h"
-#include "record/carry.h"
+#include "record/pieces/carry.h"
 #include "record/queue.h"
 #include "record/select.h"
 

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "record/piece_thread.h"
+#include "record/pieces/piece_thread.h"
 
 struct aggregator;
 struct recorder_shared;

@@ -3,7 +3,7 @@
 #include "server/call.h"
 
 #include <string.h>
-#include "export/view.h"
+#include "export/lists/view.h"
 #include "model/amount.h"
 #include "server/endpoint.h"
 

@@ -2,8 +2,8 @@
 #include "server/endpoint.h"
 
 #include <stddef.h>
-#include "export/allocations.h"
-#include "export/groups.h"
+#include "export/lists/allocations.h"
+#include "export/lists/groups.h"
 #include "server/answers/allocations.h"
 #include "server/answers/backtraces.h"
 #include "server/answers/compare.h"

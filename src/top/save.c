@@ -7,7 +7,7 @@
 #include <string.h>
 #include "export/json.h"
 #include "export/output.h"
-#include "export/text_summary.h"
+#include "export/text/text_summary.h"
 #include "lib/printable.h"
 #include "model/places.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Saved looks at a heap: reads one, compares it with itself and with one of another time, and writes
  * it. */
-#include "cmd/heap_growth.h"
+#include "cmd/heap/heap_growth.h"
 #include "fuzz.h"
-#include "leaks/look_file.h"
+#include "leaks/growth/look_file.h"
 
 static void compare(const struct look *a, const struct look *b)
 {

@@ -12,7 +12,7 @@
 #include "fuzz.h"
 #include "model/filter.h"
 #include "model/model.h"
-#include "record/cull_file.h"
+#include "record/culling/cull_file.h"
 #include "model/contents.h"
 #include "export/diff.h"
 #include "model/quick.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Parsers of texts: values of options, mangled names. */
-#include "cmd/parse.h"
+#include "cmd/options/parse.h"
 #include "fuzz.h"
 #include "model/filter.h"
 #include "unwind/symbols.h"

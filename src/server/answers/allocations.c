@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "server/answers/allocations.h"
 
-#include "export/allocation_seek.h"
-#include "export/allocations.h"
-#include "export/collect.h"
+#include "export/lists/allocation_seek.h"
+#include "export/lists/allocations.h"
+#include "export/lists/collect.h"
 #include "export/json_stack.h"
 #include "model/allocator.h"
 #include "model/model.h"

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include "export/ascii_tree.h"
+#include "export/text/ascii_tree.h"
 #include "lib/path.h"
 #include "lib/printable.h"
 #include "server/answers/ending.h"

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
-#include "export/groups.h"
+#include "export/lists/groups.h"
 #include "model/model.h"
 #include "model/weight.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "export/groups.h"
+#include "export/lists/groups.h"
 #include "formats/session.h"
 #include "lib/intern.h"
 #include "lib/vec.h"

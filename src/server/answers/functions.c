@@ -2,8 +2,8 @@
 #include "server/answers/functions.h"
 
 #include <errno.h>
-#include "export/annotate.h"
-#include "export/peek.h"
+#include "export/text/annotate.h"
+#include "export/text/peek.h"
 #include "model/model.h"
 #include "server/answers/exports.h"
 

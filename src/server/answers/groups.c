@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "export/groups.h"
+#include "export/lists/groups.h"
 #include "export/json_stack.h"
-#include "export/view.h"
+#include "export/lists/view.h"
 #include "model/model.h"
 #include "server/answers/ending.h"
 #include "server/answers/frames.h"

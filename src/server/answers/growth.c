@@ -2,7 +2,7 @@
 #include "server/answers/growth.h"
 
 #include <errno.h>
-#include "export/growth_list.h"
+#include "export/lists/growth_list.h"
 #include "model/model.h"
 #include "server/answers/ending.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include "export/json.h"
 #include "export/json_stack.h"
-#include "export/view.h"
+#include "export/lists/view.h"
 #include "lib/json_gen.h"
 #include "model/model.h"
 #include "model/pattern.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "export/json_stack.h"
-#include "export/view.h"
+#include "export/lists/view.h"
 #include "model/model.h"
 #include "server/answers/ending.h"
 #include "server/answers/frames.h"

@@ -2,10 +2,10 @@
 #include "server/answers/sums.h"
 
 #include <errno.h>
-#include "export/contents_list.h"
+#include "export/lists/contents_list.h"
 #include "export/json.h"
-#include "export/sum_lists.h"
-#include "export/timeline.h"
+#include "export/lists/sum_lists.h"
+#include "export/lists/timeline.h"
 #include "model/model.h"
 #include "server/answers/ending.h"
 #include "server/recordings.h"

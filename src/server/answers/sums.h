@@ -5,12 +5,12 @@
 
 #include "server/endpoint.h"
 
-answer_write answer_libraries; /* export/sum_lists.h */
+answer_write answer_libraries; /* export/lists/sum_lists.h */
 answer_write answer_threads;
 answer_write answer_sizes;
-answer_write answer_samples; /* of the process: export/timeline.h */
+answer_write answer_samples; /* of the process: export/lists/timeline.h */
 answer_write answer_marks;
 answer_write answer_losses; /* export/json.h */
-answer_write answer_info;   /* export/contents_list.h */
+answer_write answer_info;   /* export/lists/contents_list.h */
 
 #endif

@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include "formats/file.h"
 #include "formats/session.h"
-#include "record/cull.h"
-#include "record/cull_file.h"
+#include "record/culling/cull.h"
+#include "record/culling/cull_file.h"
 #include "record/levels.h"
 #include "model/model.h"
 

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "cmd/shrunk.h"
+#include "cmd/heap/shrunk.h"
 
 /* Reads of a mapped file after the place where it was truncated return zeros. */
 static void reads_as_zeros(void **state)

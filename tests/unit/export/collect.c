@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A list of allocations that is collected part by part is the list that is collected at once. */
-#include "export/collect.h"
+#include "export/lists/collect.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "export/allocation_seek.h"
+#include "export/lists/allocation_seek.h"
 #include "formats/file.h"
 #include "model/model.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "arch/arch.h"
-#include "leaks/block_names.h"
+#include "leaks/types/block_names.h"
 
 #define BLOCKS 3
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <string.h>
-#include "leaks/cxx_type.h"
+#include "leaks/types/cxx_type.h"
 
 #define STRING "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
 #define STRING_LIBCXX                                                                              \

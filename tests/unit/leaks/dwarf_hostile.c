@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "leaks/block_names.h"
+#include "leaks/types/block_names.h"
 
 #define HEAP   0x10000000ull
 #define BASE   0x40000000ull

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "leaks/growth.h"
-#include "leaks/look_file.h"
+#include "leaks/growth/growth.h"
+#include "leaks/growth/look_file.h"
 
 /* ------------------------------------------------------------- trends -- */
 

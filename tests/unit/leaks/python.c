@@ -15,10 +15,10 @@
 #include <cmocka.h>
 #include "heaps/census.h"
 #include "heaps/python/python.h"
-#include "leaks/block_names.h"
+#include "leaks/types/block_names.h"
 #include "leaks/graph_take.h"
-#include "leaks/python.h"
-#include "leaks/python_garbage.h"
+#include "leaks/python/python.h"
+#include "leaks/python/python_garbage.h"
 #include "../damaged.h"
 #include "../stopped.h"
 

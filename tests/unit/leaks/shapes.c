@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "leaks/block_names.h"
+#include "leaks/types/block_names.h"
 #include "leaks/edges.h"
 
 enum {

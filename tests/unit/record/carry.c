@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "record/carry.h"
+#include "record/pieces/carry.h"
 #include "record/ring.h"
 
 /* Stacks of 10 frames; stack i has one live block of i * 1000 bytes. */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "record/kept_pieces.h"
+#include "record/pieces/kept_pieces.h"
 
 static char folder[] = "/tmp/memprof-kept-XXXXXX";
 

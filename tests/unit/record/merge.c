@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include "formats/file.h"
 #include "formats/session.h"
-#include "record/merge.h"
+#include "record/pieces/merge.h"
 
 #define ADDRS	40u
 #define STACKS	20u

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "record/order.h"
+#include "record/order/order.h"
 
 #define SEGMENTS 4
 #define BYTES	 1024

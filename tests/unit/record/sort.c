@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "record/order.h"
-#include "record/sort.h"
+#include "record/order/order.h"
+#include "record/order/sort.h"
 
 #define EVENTS 20000u
 #define RUNS   300u

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "record/sorter.h"
+#include "record/order/sorter.h"
 
 #define BATCHES 200u
 #define RECORDS 50u /* of each batch */

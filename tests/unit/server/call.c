@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "export/view.h"
+#include "export/lists/view.h"
 #include "server/call.h"
 #include "server/endpoint.h"
 #include "server/recordings.h"
