@@ -2,35 +2,28 @@
 #include "export/base64.h"
 
 #include <errno.h>
-#include <stdint.h>
+#include <nettle/base64.h>
 #include <stdlib.h>
 #include <sys/types.h>
 
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+#define AT_ONCE 3072 /* bytes */
 
 struct base64 {
 	FILE *to;
-	uint32_t bits;	/* of the bytes that are not written yet */
-	unsigned int n; /* their number, less than 3 */
+	struct base64_encode_ctx encoder;
 };
-
-/* Writes @n bytes as @n + 1 digits and the padding. */
-static void put_group(const struct base64 *b, uint32_t bits, unsigned int n)
-{
-	for (unsigned int i = 0; i < 4; i++)
-		putc(i <= n ? digits[bits >> (18 - 6 * i) & 63] : '=', b->to);
-}
 
 static ssize_t base64_write(void *ctx, const char *data, size_t n)
 {
 	struct base64 *b = ctx;
+	char text[BASE64_ENCODE_LENGTH(AT_ONCE)];
 
-	for (size_t i = 0; i < n; i++) {
-		b->bits = b->bits << 8 | (unsigned char)data[i];
-		if (++b->n < 3)
-			continue;
-		put_group(b, b->bits, 3);
-		b->bits = b->n = 0;
+	for (size_t done = 0; done < n; done += AT_ONCE) {
+		size_t part = n - done < AT_ONCE ? n - done : AT_ONCE;
+		size_t digits =
+		    base64_encode_update(&b->encoder, text, part, (const uint8_t *)data + done);
+
+		fwrite(text, 1, digits, b->to);
 	}
 	return ferror(b->to) ? 0 : (ssize_t)n;
 }
@@ -38,10 +31,11 @@ static ssize_t base64_write(void *ctx, const char *data, size_t n)
 static int base64_close(void *ctx)
 {
 	struct base64 *b = ctx;
+	char text[BASE64_ENCODE_FINAL_LENGTH];
+	size_t digits = base64_encode_final(&b->encoder, text);
 	int ret;
 
-	if (b->n)
-		put_group(b, b->bits << 8 * (3 - b->n), b->n);
+	fwrite(text, 1, digits, b->to);
 	ret = ferror(b->to) ? -1 : 0;
 	free(b);
 	errno = ret ? EIO : 0;
@@ -57,6 +51,7 @@ FILE *base64_stream(FILE *to)
 	if (!b)
 		return NULL;
 	b->to = to;
+	base64_encode_init(&b->encoder);
 	out = fopencookie(b, "w", io);
 	if (!out)
 		free(b);
