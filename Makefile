@@ -9,9 +9,10 @@ HOST_ARCH := $(patsubst armv%,arm,$(shell uname -m))
 ARCH ?= $(HOST_ARCH)
 include scripts/cross.mk
 O ?= build
-# A job for each processor, unless make was called with -j or by make.
+# A job for each processor, and one that waits for the disk or the network, unless make was called with
+# -j or by make.
 ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
-MAKEFLAGS += -j$(shell nproc)
+MAKEFLAGS += -j$(shell expr $$(nproc) + 1)
 endif
 CC ?= gcc
 OPT ?= -O2 -g
@@ -341,23 +342,23 @@ ifdef T
 	$(MAKE) all unit victims faults
 	$(PROVE) $(foreach t,$(T),$(call named,$(t)))
 else
-	$(if $(WITH_GUESTS),,-)$(MAKE) -k sysroots releases
 	$(MAKE) all
-	$(MAKE) unit victims faults
-	$(MAKE) fuzz-build
-	$(MAKE) lint
-	$(if $(WITH_GUESTS),for a in $(GUESTS); do $(MAKE) ARCH=$$a guest || exit 1; done)
+	$(MAKE) fetched unit victims faults fuzz-build lint
+	$(if $(WITH_GUESTS),$(MAKE) guests)
 	$(PROVE) $(if $(WITH_GUESTS),$(GUEST_FOLDERS:%=%/guest.cpio)) $(SYSTEM_TESTS) $(UNIT)
 endif
+
+# What tests need of the network.  Without it, they say what they skip.
+.PHONY: fetched
+fetched:
+	$(if $(WITH_GUESTS),,-)$(MAKE) -k sysroots releases
 
 # Unit tests that read packages of other releases and architectures, which make check fetches.
 WITH_PACKAGES = %_packages %/arm_reloc %/heaps/walkers
 check-fast: ## what needs no process and no package: layers, format, unit tests
 	@scripts/setup build check
 	$(MAKE) all
-	$(LAYERS)
-	clang-format --dry-run -Werror $(SOURCES)
-	$(MAKE) unit
+	$(MAKE) lint-layers lint-format unit
 	CMOCKA_MESSAGE_OUTPUT=TAP prove --exec scripts/run-test $(filter-out $(WITH_PACKAGES),$(UNIT))
 
 N ?= 20
@@ -407,13 +408,19 @@ bench: ## the measurements of doc/overhead.md
 
 SOURCES = $(foreach f,src packaging tests/unit tests/victims tests/fuzz tests/library examples/library,$(wildcard $(f)/*.[ch] $(f)/*/*.[ch] $(f)/*/*/*.[ch]))
 LINTED = $(foreach f,$(FOLDERS),$(SRC_$(f))) $(wildcard src/tools/*.c)
-LAYERS = scripts/check-layers $(O) $(foreach f,$(FOLDERS),'$(f): $(DEPS_$(f))') 'tools: formats lib'
-lint: all ## layers, format, cppcheck, clang-tidy; prettier, tsc and eslint for the page
-	$(LAYERS)
+LINTS = layers format cppcheck page tidy
+.PHONY: $(LINTS:%=lint-%)
+lint: $(LINTS:%=lint-%) ## layers, format, cppcheck, clang-tidy; prettier, tsc and eslint for the page
+lint-layers: all
+	scripts/check-layers $(O) $(foreach f,$(FOLDERS),'$(f): $(DEPS_$(f))') 'tools: formats lib'
+lint-format:
 	clang-format --dry-run -Werror $(SOURCES)
+lint-cppcheck: all
 	cppcheck --quiet -j $(JOBS) --error-exitcode=1 --std=c11 --inline-suppr -Isrc -D_GNU_SOURCE -D__x86_64__ \
 		--suppress=missingIncludeSystem --enable=warning,portability $(LINTED)
+lint-page: all
 	$(if $(wildcard web/node_modules/eslint),npm --prefix web run --silent lint)
+lint-tidy: all
 	scripts/tidy $(O) '-std=gnu11 -Isrc -I$(O) -D_GNU_SOURCE -DMEMPROF_VERSION="$(VERSION)"' $(LINTED)
 
 format: ## clang-format on all sources

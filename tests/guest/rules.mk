@@ -28,7 +28,7 @@ GUEST_FOLDERS = $(foreach a,$(GUESTS),$(if $(filter $(a),$(HOST_ARCH)),build,bui
 
 # The sysroots: the systems of the guests, and packages whose functions the unit tests relocate.
 SYSROOTS = $(GUESTS:%=sysroot-%)
-.PHONY: guest check-guest check-guests guest-recordings guest-table sysroots $(SYSROOTS)
+.PHONY: guest guests check-guest check-guests guest-recordings guest-table sysroots $(SYSROOTS)
 sysroots: $(SYSROOTS)
 $(SYSROOTS): sysroot-%:
 	@scripts/sysroot $* build/sysroot
@@ -40,11 +40,13 @@ $(O)/guest.cpio $(O)/static/guest.cpio: %/guest.cpio: %/memprof $(GUEST_VICTIMS)
 	@echo $(ARCH) $(GUEST_SYSROOT)/$(ARCH)/boot/vmlinuz >$@.arch
 	tests/guest/build-image $(GUEST_SYSROOT)/$(ARCH) $(@D) $@ $(STRIP) $(GUEST_VICTIMS)
 
+guests:
+	for a in $(GUESTS); do $(MAKE) ARCH=$$a guest || exit 1; done
+
 # The tests in the guest of one architecture (make ARCH=arm check-guest).
 check-guest: $(O)/guest.cpio
 	prove --failures --comments --exec tests/guest/run $<
-check-guests: ## all tests in the guests, as a table
-	for a in $(GUESTS); do $(MAKE) ARCH=$$a guest || exit 1; done
+check-guests: guests ## all tests in the guests, as a table
 	prove --failures --comments --exec tests/guest/run $(GUEST_FOLDERS:%=%/guest.cpio)
 	MEMPROF=$(abspath build/memprof) prove --failures --comments tests/guest/stream_sender.py
 	tests/guest/table --check $(GUEST_FOLDERS)
@@ -53,6 +55,5 @@ guest-table:
 	tests/guest/table $(GUEST_FOLDERS)
 # Makes tests/recordings, which memprof must read on every architecture.  To be run when the format
 # changes.
-guest-recordings:
-	for a in $(GUESTS); do $(MAKE) ARCH=$$a guest || exit 1; done
+guest-recordings: guests
 	tests/guest/recordings $(GUEST_FOLDERS:%=%/guest.cpio)
