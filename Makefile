@@ -320,8 +320,10 @@ faults:
 TSAN_TESTS = $(addprefix tests/system/test_,exact.py overload.py loaders.py stalled_disk.py processors.py)
 # The longest come first, so that none of them runs alone at the end; those with many busy threads after
 # the guests.
-LONG = $(patsubst %,tests/system/test_%.py,formats exports detach targets left_as_found torture)
-SYSTEM_TESTS = $(LONG) $(filter-out $(LONG),$(wildcard tests/system/test_*.py))
+LONG = $(patsubst %,tests/system/test_%.py,formats exports detach targets left_as_found torture stream fleet push \
+	packaging server_openapi)
+SYSTEM_TESTS = $(wildcard tests/system/test_*.py)
+TESTS = $(filter $(SYSTEM_TESTS),$(LONG)) $(UNIT) $(filter-out $(LONG),$(SYSTEM_TESTS))
 
 demo: ## install what is missing, build, profile two live programs
 	@scripts/setup build demo
@@ -332,7 +334,8 @@ demo: ## install what is missing, build, profile two live programs
 # guests' tests.  make check-guests runs all of them.
 PROVE = MEMPROF=$(abspath $(O)/memprof) VICTIMS=$(abspath $(O)/victims) RELEASES=$(RELEASES) \
 	FUZZERS=$(abspath $(FUZZ_DIR)) CMOCKA_MESSAGE_OUTPUT=TAP prove -j$(JOBS) --timer --failures --comments --exec scripts/run-test
-JOBS ?= 2
+# Tests wait about a third of their time: three at a time keep two processors busy.
+JOBS ?= 3
 # The test that an element of T names: test_NAME in tests/system, FOLDER/NAME in tests/unit.
 named = $(or $(wildcard tests/system/$(1).py),$(filter $(O)/tests/unit/$(1),$(UNIT)),$(error no test has the name $(1)))
 
@@ -345,7 +348,7 @@ else
 	$(MAKE) all
 	$(MAKE) fetched unit victims faults fuzz-build lint
 	$(if $(WITH_GUESTS),$(MAKE) guests)
-	$(PROVE) $(if $(WITH_GUESTS),$(GUEST_FOLDERS:%=%/guest.cpio)) $(SYSTEM_TESTS) $(UNIT)
+	$(PROVE) $(if $(WITH_GUESTS),$(GUEST_FOLDERS:%=%/guest.cpio)) $(TESTS)
 endif
 
 # What tests need of the network.  Without it, they say what they skip.
@@ -363,7 +366,7 @@ check-fast: ## what needs no process and no package: layers, format, unit tests
 
 N ?= 20
 check-flaky: all unit victims faults ## N=20 runs of the tests (or of T) beside busy processes; lists what failed
-	scripts/check-flaky $(N) '$(PROVE)' $(if $(T),$(foreach t,$(T),$(call named,$(t))),$(UNIT) $(SYSTEM_TESTS))
+	scripts/check-flaky $(N) '$(PROVE)' $(if $(T),$(foreach t,$(T),$(call named,$(t))),$(TESTS))
 
 # WARN has no -Werror here: gcc warns that ThreadSanitizer does not support fences.
 tsan: victims ## the recorder and the reports under ThreadSanitizer
