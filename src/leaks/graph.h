@@ -12,7 +12,7 @@
  *
  * - mark_leaks() (leaks/mark.h): finds the blocks that no root reaches
  *
- * - dominators_find() (leaks/dominators.h): finds which block keeps which
+ * - dominators_find() (leaks/retained/dominators.h): finds which block keeps which
  */
 #ifndef LEAKS_GRAPH_H
 #define LEAKS_GRAPH_H

@@ -7,7 +7,7 @@
 #include "heaps/consistent.h"
 #include "heaps/resident.h"
 #include "leaks/growth/heap_types.h"
-#include "leaks/retained.h"
+#include "leaks/retained/retained.h"
 
 struct heap_report {
 	struct consistent_census m; /* its snapshot has ended */

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include "leaks/holders.h"
+#include "leaks/retained/holders.h"
 #include "leaks/mark.h"
 #include "leaks/python/python.h"
 #include "lib/path.h"

@@ -8,7 +8,7 @@
 #include <gelf.h>
 #include "fuzz.h"
 #include "leaks/analysis.h"
-#include "leaks/retained.h"
+#include "leaks/retained/retained.h"
 
 /* The names of mappings, and the constants by which allocators are found. */
 static const struct {

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 #include "cmd/heap/heap_sites.h"
-#include "leaks/retained.h"
+#include "leaks/retained/retained.h"
 
 enum retained_output {
 	RETAINED_FLAMEGRAPH,

@@ -6,7 +6,7 @@
 
 #include "join/recording_of.h"
 #include "heaps/census.h"
-#include "leaks/retained.h"
+#include "leaks/retained/retained.h"
 #include "model/places.h"
 
 /* The blocks of one line. */

@@ -12,7 +12,7 @@
 #define LEAKS_GROWTH_LOOK_H
 
 #include "heaps/census.h"
-#include "leaks/retained.h"
+#include "leaks/retained/retained.h"
 
 /* How much a look has: deep and broad enough that a line which grows was there before. */
 #define LOOK_DEPTH   16

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "leaks/dominators.h"
+#include "leaks/retained/dominators.h"
 
 #define BLOCKS	24
 #define HOLDERS 6

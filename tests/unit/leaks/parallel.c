@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "leaks/dominators.h"
+#include "leaks/retained/dominators.h"
 #include "leaks/edges.h"
 #include "lib/parallel.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "leaks/dominators.h"
+#include "leaks/retained/dominators.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "leaks/semi_nca.h"
+#include "leaks/retained/semi_nca.h"
 #include "lib/huge.h"
 #include "lib/parallel.h"
 

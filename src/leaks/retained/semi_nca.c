@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "leaks/semi_nca.h"
+#include "leaks/retained/semi_nca.h"
 
 #include <errno.h>
 #include <stdbool.h>

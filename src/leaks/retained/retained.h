@@ -6,12 +6,12 @@
  * Blocks that have the same parent line and kind (block_names_key()) are one line.  A block below a block of its own kind belongs to the same line: so a list, a chain or a
  * tree of nodes is one line, and what its nodes keep is below it.
  */
-#ifndef LEAKS_RETAINED_H
-#define LEAKS_RETAINED_H
+#ifndef LEAKS_RETAINED_RETAINED_H
+#define LEAKS_RETAINED_RETAINED_H
 
 #include "heaps/census.h"
 #include "leaks/growth/heap_types.h"
-#include "leaks/holders.h"
+#include "leaks/retained/holders.h"
 #include "leaks/types/block_names.h"
 #include "leaks/roots.h"
 

@@ -10,8 +10,8 @@
  * A weak holder (a stack, registers) keeps only what no other holder reaches: its values are
  * temporary, and the variable that reaches the block says more.
  */
-#ifndef LEAKS_DOMINATORS_H
-#define LEAKS_DOMINATORS_H
+#ifndef LEAKS_RETAINED_DOMINATORS_H
+#define LEAKS_RETAINED_DOMINATORS_H
 
 #include <stdbool.h>
 #include "leaks/graph.h"

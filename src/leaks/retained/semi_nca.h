@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Semi-NCA: from a depth-first search and the predecessors of each node to immediate dominators
  * (L. Georgiadis, "Linear-Time Algorithms for Dominators and Related Problems", 2005, 2.3). */
-#ifndef LEAKS_SEMI_NCA_H
-#define LEAKS_SEMI_NCA_H
+#ifndef LEAKS_RETAINED_SEMI_NCA_H
+#define LEAKS_RETAINED_SEMI_NCA_H
 
 #include <stdint.h>
 

@@ -3,10 +3,10 @@
  * What holds blocks from outside the heaps: the roots of a graph, put together to variables, frames
  * and the like, with their names.
  */
-#ifndef LEAKS_HOLDERS_H
-#define LEAKS_HOLDERS_H
+#ifndef LEAKS_RETAINED_HOLDERS_H
+#define LEAKS_RETAINED_HOLDERS_H
 
-#include "leaks/dominators.h"
+#include "leaks/retained/dominators.h"
 #include "leaks/frames.h"
 #include "leaks/graph.h"
 #include "leaks/modules.h"

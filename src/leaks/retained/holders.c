@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "leaks/holders.h"
+#include "leaks/retained/holders.h"
 
 #include <errno.h>
 #include <inttypes.h>
