@@ -60,7 +60,7 @@ static void write_line(yajl_gen g, const struct heap_growth *all, const struct g
 	uint64_t left = 0;
 
 	yajl_gen_map_open(g);
-	json_text(g, "kind", look_kind_name(like->kind, like->holder));
+	json_text(g, "kind", retained_kind_name(like->kind, like->holder));
 	json_text(g, "name", like->name);
 	json_text(g, "module", like->module);
 	json_text(g, "source", like->source);

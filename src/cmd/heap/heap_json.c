@@ -4,22 +4,6 @@
 #include "cmd/heap/heap_retained.h"
 #include "lib/json_gen.h"
 
-static const char *kind_name(const struct retained_line *l)
-{
-	switch (l->kind) {
-	case RETAINED_ALL:
-		return "all";
-	case RETAINED_SHARED:
-		return "shared";
-	case RETAINED_BLOCKS:
-		return "blocks";
-	case RETAINED_REST:
-		return "rest";
-	default:
-		return holder_kind_name(l->holder);
-	}
-}
-
 static void write_container(yajl_gen g, const struct line_container *c)
 {
 	json_name(g, "container");
@@ -59,7 +43,7 @@ static void write_site(yajl_gen g, const struct heap_site *site)
 static void write_line(yajl_gen g, const struct retained_line *l, const struct heap_sites *sites)
 {
 	yajl_gen_map_open(g);
-	json_text(g, "kind", kind_name(l));
+	json_text(g, "kind", retained_kind_name(l->kind, l->holder));
 	json_text(g, "name", l->name);
 	json_text(g, "module", l->module);
 	json_text(g, "source", l->source);

@@ -46,22 +46,6 @@ void look_line_free(struct look_line *l)
 	free(l);
 }
 
-const char *look_kind_name(enum retained_kind kind, enum holder_kind holder)
-{
-	switch (kind) {
-	case RETAINED_ALL:
-		return "all";
-	case RETAINED_SHARED:
-		return "shared";
-	case RETAINED_BLOCKS:
-		return "blocks";
-	case RETAINED_REST:
-		return "rest";
-	default:
-		return holder_kind_name(holder);
-	}
-}
-
 bool look_same_process(const struct look *a, const struct look *b)
 {
 	return a->boot && b->boot && !strcmp(a->boot, b->boot) && a->started &&

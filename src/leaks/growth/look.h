@@ -89,8 +89,6 @@ void look_free(struct look *l);
 struct look_line *look_line_new(enum retained_kind kind);
 /* Frees @l and all below it. */
 void look_line_free(struct look_line *l);
-/* Return: "all", "shared", "blocks", "rest", or holder_kind_name(). */
-const char *look_kind_name(enum retained_kind kind, enum holder_kind holder);
 /* Return: whether the two are of the same run of a process. */
 bool look_same_process(const struct look *a, const struct look *b);
 /* Sets .build of the lines, from .modules. */

@@ -42,7 +42,7 @@ static void write_text(yajl_gen g, const char *key, const char *v)
 static void write_line(yajl_gen g, const struct look_line *l)
 {
 	yajl_gen_map_open(g);
-	write_text(g, "kind", look_kind_name(l->kind, l->holder));
+	write_text(g, "kind", retained_kind_name(l->kind, l->holder));
 	write_text(g, "name", l->name);
 	write_text(g, "module", l->module);
 	write_text(g, "source", l->source);
@@ -255,7 +255,7 @@ static void read_kind(struct reader *r, yajl_val of, struct look_line *l)
 	for (int k = RETAINED_ALL; k <= RETAINED_REST && !found; k++) {
 		/* A holder has the name of its own kind. */
 		found = k != RETAINED_HOLDER &&
-			!strcmp(kind, look_kind_name((enum retained_kind)k, HOLDER_MODULE));
+			!strcmp(kind, retained_kind_name((enum retained_kind)k, HOLDER_MODULE));
 		l->kind = found ? (enum retained_kind)k : RETAINED_HOLDER;
 	}
 	for (int k = 0; k <= HOLDER_KERNEL && !found; k++) {

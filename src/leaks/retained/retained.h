@@ -94,5 +94,7 @@ struct retained {
 int retained_take(struct retained *r, struct image *img, const struct census *c,
 		  const struct retained_options *o, struct mp_err *err);
 void retained_free(struct retained *r);
+/* Return: "all", "shared", "blocks", "rest", or holder_kind_name(). */
+const char *retained_kind_name(enum retained_kind kind, enum holder_kind holder);
 
 #endif

@@ -57,3 +57,19 @@ int retained_note_container(const struct retained_builder *b, struct retained_li
 	l->container = (struct line_container){strdup(name->text), name->source, *c};
 	return l->container.name ? 0 : -ENOMEM;
 }
+
+const char *retained_kind_name(enum retained_kind kind, enum holder_kind holder)
+{
+	switch (kind) {
+	case RETAINED_ALL:
+		return "all";
+	case RETAINED_SHARED:
+		return "shared";
+	case RETAINED_BLOCKS:
+		return "blocks";
+	case RETAINED_REST:
+		return "rest";
+	default:
+		return holder_kind_name(holder);
+	}
+}
