@@ -241,16 +241,31 @@ static int read_carry(const char *path, pid_t pid, uint64_t budget, struct carry
 
 /* ---------------------------------------------------------------- carrying on -- */
 
-bool session_is_orphan(pid_t pid)
+/* Reads the journal of a session whose recorder is gone.  Return: whether there is one. */
+static bool peek_without_recorder(pid_t pid, struct ss_journal *j)
 {
 	struct ss_control c;
-	struct ss_journal j;
 
-	return session_peek(pid, &c, &j) && j.state == SS_LIVE && !recorder_lives(&j) &&
-	       !session_is_forked(pid);
+	return session_peek(pid, &c, j) && !recorder_lives(j) && !session_is_forked(pid);
 }
 
-int end_orphan(struct target *t, struct mp_err *err)
+bool session_is_orphan(pid_t pid)
+{
+	struct ss_journal j;
+
+	return peek_without_recorder(pid, &j) && j.state == SS_LIVE;
+}
+
+bool session_is_abandoned(pid_t pid)
+{
+	struct ss_journal j;
+
+	/* Without a pid, another recorder can be about to enter its own. */
+	return peek_without_recorder(pid, &j) &&
+	       (j.state == SS_LIVE || (j.state != SS_DORMANT && j.recorder_pid));
+}
+
+int end_abandoned(struct target *t, struct mp_err *err)
 {
 	struct session s;
 	struct session_id id = {0};

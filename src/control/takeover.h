@@ -10,13 +10,16 @@
 
 /* Does the process carry a session at work whose recorder is gone?  False for a forked child. */
 bool session_is_orphan(pid_t pid);
+/* As session_is_orphan(), and also if the recorder was killed while it installed or restored hooks.  False for the
+ * pages that a detach had to leave (SS_DORMANT). */
+bool session_is_abandoned(pid_t pid);
 
 /**
- * end_orphan() - restore a process whose session is an orphan, and those that were forked from it
+ * end_abandoned() - restore a process whose session is abandoned, and those that were forked from it
  * @t: after target_look()
  * Return: 0, or as session_close() with @err.
  */
-int end_orphan(struct target *t, struct mp_err *err);
+int end_abandoned(struct target *t, struct mp_err *err);
 
 /**
  * take_over_orphan() - continue an orphan session, and report what was carried over

@@ -158,6 +158,7 @@ static void tell_end(struct fleet *f, struct process *p, const char *name,
 {
 	const bool refused = !m->reason && m->status;
 	const bool at_the_moment = m->status == MP_EXIT_TIMEOUT || m->status == MP_EXIT_TRACED ||
+				   m->status == MP_EXIT_ATTACHED ||
 				   m->status == MP_EXIT_NO_ALLOCATOR;
 	bool again;
 

@@ -116,9 +116,9 @@ static int end_earlier(struct member *m, struct target *t, struct mp_err *err)
 {
 	int ret;
 
-	if (!m->host->dir[0] || !session_is_orphan(t->pid))
+	if (!m->host->dir[0] || !session_is_abandoned(t->pid))
 		return family_leave(t, err);
-	ret = end_orphan(t, err);
+	ret = end_abandoned(t, err);
 	if (!ret)
 		on_message(m, "its recorder was killed; its profiles begin anew");
 	return ret;

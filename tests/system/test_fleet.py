@@ -341,6 +341,26 @@ class Fleet(t.Case):
             self.assertNotIn("memprof-session", t.maps(p.pid))
             flood(p)
 
+    def test_abandoned(self):
+        """an earlier recorder was killed while it installed or restored the hooks: the process is restored, and recorded anew"""
+        for point in ("open-prepared", "patch-written", "close-restored", "close-muted"):
+            with self.subTest(point):
+                p = self.named("shop")
+                found = {p.pid: t.identity(p.pid)}
+                r = subprocess.run([t.FAULTY, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), "--for", "1ms"],
+                                   env=dict(os.environ, MEMPROF_FAULT=point), stdin=subprocess.DEVNULL, check=False)
+                self.assertEqual(r.returncode, -signal.SIGKILL)
+                self.assertIn("memprof-session", t.maps(p.pid))
+                before = flood(p)["mallocs"]
+                d = self.path(point)
+                rec = self.attach("-p", p.pid, "-p", self.named("bank").pid, "--push", d)
+                out = self.lines(rec, "recording process", 2)
+                after = flood(p)["mallocs"]
+                out += self.end(rec)
+                self.assertIn("its recorder was killed; its profiles begin anew", out + self.errors())
+                self.assertEqual(self.sums(d, p.pid), after - before)
+                self.untouched(found)
+
     def test_terminated(self):
         """SIGTERM to both processes, as systemd sends it to a service, ends the recordings, and restores the processes"""
         victims = [self.named("shop") for _ in range(3)]
