@@ -88,6 +88,15 @@ class Systemd(t.Case):
     def log(self, unit):
         return self.inside("journalctl", "--no-pager", "-o", "cat", "-u", unit)
 
+    def wait_said(self, unit, pattern, times):
+        """Waits until the log of a unit has a pattern this many times."""
+        def said():
+            return len(re.findall(pattern, self.log(unit))) == times
+        try:
+            t.wait_for(said)
+        except AssertionError:
+            self.fail(f"{unit} did not say '{pattern}' {times} times:\n{self.log(unit)}")
+
     def pids(self, unit):
         """Return: the processes of a unit, as this test sees them."""
         found = glob.glob(f"{self.cgroup}/**/{unit}.service/cgroup.procs", recursive=True)
@@ -169,15 +178,15 @@ class Systemd(t.Case):
         self.systemctl("daemon-reload")
         self.systemctl("start", "memprof@shop")
         said = r"recording process \d+ \(shop\)"
-        t.wait_for(lambda: re.search(said, self.log("memprof@shop")))
+        self.wait_said("memprof@shop", said, 1)
         first = self.pids("memprof@shop")
         self.systemctl("kill", "--signal=KILL", "memprof@shop")
-        t.wait_for(lambda: len(re.findall(said, self.log("memprof@shop"))) == 2)
+        self.wait_said("memprof@shop", said, 2)
         self.assertIn("its recorder was killed; its profiles begin anew", self.log("memprof@shop"))
         second = self.pids("memprof@shop")
         self.assertFalse(set(first) & set(second))
         self.systemctl("kill", "--signal=KILL", "--kill-who=main", "memprof@shop")
-        t.wait_for(lambda: len(re.findall(said, self.log("memprof@shop"))) == 3)
+        self.wait_said("memprof@shop", said, 3)
         self.assertEqual(self.log("memprof@shop").count("its recorder was killed"), 1)
         self.assertFalse(set(second) & set(self.pids("memprof@shop")))
         self.systemctl("stop", "memprof@shop")
