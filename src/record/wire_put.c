@@ -34,14 +34,14 @@ static void put_record(struct wire *w, enum mpr_lost kind, void *record, uint32_
 	memcpy(w->data + at, record, first);
 	memcpy(w->data, (uint8_t *)record + first, size - first);
 	__atomic_store_n(&w->page->data_head, head + size, __ATOMIC_RELEASE);
-	w->slot->written[kind]++;
+	__atomic_store_n(&w->slot->written[kind], w->slot->written[kind] + 1, __ATOMIC_RELEASE);
 }
 
 void wire_thread(struct wire *w, uint64_t time, uint32_t tid)
 {
 	struct mpr_thread r = {.time = time, .tid = tid};
 
-	w->slot->tid = tid;
+	__atomic_store_n(&w->slot->tid, tid, __ATOMIC_RELEASE);
 	put_record(w, MPR_LOST_OTHER, &r, MPR_THREAD, 0, sizeof(r));
 }
 
