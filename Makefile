@@ -153,9 +153,9 @@ $(O)/memprof-replay $(O)/memprof-replay.link &: $(O)/tools/memprof-replay.o
 
 # ------------------------------------------------------------- what people and CI call
 
-VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wrapper.c %/unwalked.c %/glibs.c,$(wildcard tests/victims/*.c))) \
+VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wrapper.c %/plugin.c %/unwalked.c %/glibs.c,$(wildcard tests/victims/*.c))) \
 	$(patsubst tests/victims/%.cc,$(O)/victims/%,$(wildcard tests/victims/*.cc)) \
-	$(O)/victims/liblate.so $(O)/victims/libwrapper.so $(O)/victims/libwrapper-header.so \
+	$(O)/victims/libalpha.so $(O)/victims/libbeta.so $(O)/victims/liblate.so $(O)/victims/libwrapper.so $(O)/victims/libwrapper-header.so \
 	$(O)/victims/unwalked-partition $(O)/victims/unwalked-google \
 	$(O)/victims/verify-static $(O)/victims/verify-musl-static \
 	$(O)/victims/truth-static $(O)/victims/truth-jemalloc-static $(O)/victims/truth-tcmalloc-static \
@@ -185,6 +185,9 @@ $(O)/victims/%: tests/victims/%.cc
 $(O)/victims/liblate.so: tests/victims/late.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -fPIC -shared -o $@ $<
+$(O)/victims/libalpha.so $(O)/victims/libbeta.so: $(O)/victims/lib%.so: tests/victims/plugin.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DNAME=$*_make -Wl,--build-id -fPIC -shared -o $@ $<
 $(O)/victims/rseq-elsewhere: tests/victims/rseq.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DELSEWHERE -o $@ $<

@@ -32,14 +32,38 @@ static bool is_replaced(pid_t pid, const struct map *map, int fd)
 	return is;
 }
 
-int map_open(pid_t pid, const struct map *map)
+static void map_files_path(pid_t pid, const struct map *map, char path[128])
+{
+	snprintf(path, 128, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, proc_of(pid), map->start,
+		 map->end);
+}
+
+/* Opens the regular file at the path of @map.  O_NONBLOCK, because the target can have put a fifo there. */
+static int open_by_path(pid_t pid, const struct map *map, struct stat *st)
 {
 	char path[PATH_MAX];
-	struct stat st;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, proc_of(pid),
-		 map->start, map->end);
+	if (map->path[0] != '/')
+		return -ENOENT;
+	snprintf(path, sizeof(path), "/proc/%d/root%s", proc_of(pid), map->path);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, st) || !S_ISREG(st->st_mode)) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+int map_open(pid_t pid, const struct map *map)
+{
+	char path[128];
+	struct stat st = {0};
+	int fd;
+
+	map_files_path(pid, map, path);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		if (!is_replaced(pid, map, fd))
@@ -47,18 +71,32 @@ int map_open(pid_t pid, const struct map *map)
 		close(fd);
 		return -EAGAIN;
 	}
-	if (map->path[0] != '/')
-		return -ENOENT;
-	/* map_files needs a capability.  Without it the path must still lead to the same file.
-	 * O_NONBLOCK, because the target can have put a fifo there. */
-	snprintf(path, sizeof(path), "/proc/%d/root%s", proc_of(pid), map->path);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_ino != map->ino) {
+	/* map_files needs a capability.  Without it the path must still lead to the same file. */
+	fd = open_by_path(pid, map, &st);
+	if (fd >= 0 && st.st_ino != map->ino) {
 		close(fd);
 		return -ESTALE;
 	}
+	return fd;
+}
+
+int map_open_late(pid_t pid, const struct map *map, bool *is_mapped)
+{
+	char path[128];
+	struct stat st = {0}, link;
+	int fd;
+
+	map_files_path(pid, map, path);
+	fd = *is_mapped ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd >= 0) {
+		/* Another file can have been mapped at exactly the same addresses at this moment. */
+		if (!fstat(fd, &st) && st.st_ino == map->ino)
+			return fd;
+		close(fd);
+		*is_mapped = false;
+	}
+	fd = open_by_path(pid, map, &st);
+	*is_mapped &= fd >= 0 && st.st_ino == map->ino && !lstat(path, &link);
 	return fd;
 }
 
@@ -81,8 +119,7 @@ int map_open_block(pid_t pid, const struct map *map)
 	char path[128];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, proc_of(pid),
-		 map->start, map->end);
+	map_files_path(pid, map, path);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }

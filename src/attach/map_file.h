@@ -13,6 +13,11 @@
  * checks the inode.  Return: descriptor or -errno; -EAGAIN: another file is mapped there now. */
 __must_check int map_open(pid_t pid, const struct map *map);
 
+/* As map_open() for a map that can be gone, and whose inode can be another one than in maps (on overlayfs, as the kernel reports it
+ * in perf events): opens what is mapped there, if the inode is the same, else the file at its path.  @is_mapped: false: other
+ * code is mapped there now; cleared if the file is not known to be the mapped one.  Return: descriptor or -errno. */
+__must_check int map_open_late(pid_t pid, const struct map *map, bool *is_mapped);
+
 /* Does the file of @map hold these @n bytes where it is mapped to @addr?  false also if it cannot
  * be read. */
 bool map_has(pid_t pid, const struct map *map, uint64_t addr, const void *bytes, size_t n);

@@ -14,19 +14,6 @@
 #include "lib/file_state.h"
 #include "unwind/symbols.h"
 
-void embedding_add(struct embedding *e, const struct mp_module *m, uint64_t ino)
-{
-	struct embeddable own = {*m, ino};
-	char *path = strdup(m->path ? m->path : "");
-
-	own.m.path = path;
-	if (path && !vec_push(&e->modules, own))
-		return;
-	free(path);
-	binaries_left_out(e->left_out, sizeof(e->left_out), m->path ? m->path : "?",
-			  "out of memory");
-}
-
 static bool any_within(const uint64_t *pc, uint64_t n, uint64_t low, uint64_t high)
 {
 	uint64_t first = 0, end = n;
@@ -49,12 +36,13 @@ static bool was_executed(const struct mp_module *m, const uint64_t *pc, uint64_t
 	       any_within(pc, n, m->start | SS_PC_EXACT, m->end | SS_PC_EXACT);
 }
 
-static bool is_done(const struct embedding *e, size_t module)
+/* Is the file that of an earlier module? */
+static bool is_done(const struct code_entry *code, size_t module)
 {
-	const struct mp_module *m = &e->modules.at[module].m;
+	const struct mp_module *m = &code[module].m;
 
 	for (size_t i = 0; i < module; i++) {
-		const struct mp_module *k = &e->modules.at[i].m;
+		const struct mp_module *k = &code[i].m;
 
 		if (k->build_id_len != m->build_id_len ||
 		    memcmp(k->build_id, m->build_id, m->build_id_len))
@@ -66,10 +54,13 @@ static bool is_done(const struct embedding *e, size_t module)
 }
 
 /* Opens the binary of the module.  Return: NULL with *@fd and *@st, or why it is not available. */
-static const char *open_file(const struct embeddable *b, pid_t pid, int *fd, struct stat *st)
+static const char *open_file(const struct code_entry *b, pid_t pid, int *fd, struct stat *st)
 {
-	const struct map map = {
-	    .start = b->m.start, .end = b->m.end, .ino = b->ino, .path = (char *)b->m.path};
+	const struct map map = {.start = b->m.start - b->add,
+				.end = b->m.end - b->add,
+				.ino = b->ino,
+				.path = b->m.path};
+
 	if (b->m.path[0] != '/')
 		return "no file";
 	if (strlen(b->m.path) >= PATH_MAX)
@@ -125,7 +116,7 @@ static const char *copy(int fd, const struct stat *st, const struct mp_module *m
 	return why;
 }
 
-static void embed(struct embedding *e, const struct embeddable *b, pid_t pid, struct mpf_writer *w)
+static void embed(struct embedding *e, const struct code_entry *b, pid_t pid, struct mpf_writer *w)
 {
 	struct stat st = {0};
 	int fd = -1;
@@ -143,20 +134,11 @@ static void embed(struct embedding *e, const struct embeddable *b, pid_t pid, st
 	e->bytes += (uint64_t)st.st_size;
 }
 
-void embedding_put(struct embedding *e, pid_t pid, struct mpf_writer *w, const uint64_t *pc,
-		   uint64_t n)
+void embedding_put(struct embedding *e, const struct code_entry *code, size_t ncode, pid_t pid,
+		   struct mpf_writer *w, const uint64_t *pc, uint64_t n)
 {
-	for (size_t i = 0; i < e->modules.n; i++) {
-		const struct embeddable *b = &e->modules.at[i];
-
-		if (was_executed(&b->m, pc, n) && !is_done(e, i))
-			embed(e, b, pid, w);
+	for (size_t i = 0; i < ncode; i++) {
+		if (was_executed(&code[i].m, pc, n) && !is_done(code, i))
+			embed(e, &code[i], pid, w);
 	}
-}
-
-void embedding_free(struct embedding *e)
-{
-	vec_for_each (&e->modules, b)
-		free((char *)b->m.path);
-	vec_free(&e->modules);
 }

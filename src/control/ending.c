@@ -29,8 +29,12 @@ static void symbolize(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint6
 static void embed(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n)
 {
 	struct recording *rec = ctx;
+	size_t entries;
+	struct code_entry *code = recording_code(rec, &entries);
 
-	embedding_put(&rec->embedding, recording_target_alive(rec) ? rec->t->pid : 0, w, pc, n);
+	embedding_put(&rec->embedding, code, entries, recording_target_alive(rec) ? rec->t->pid : 0,
+		      w, pc, n);
+	free(code);
 }
 
 /* Forked children with memprof's pages. */

@@ -163,7 +163,7 @@ static uint64_t *in_no_file(const struct symbols *symbols, const uint64_t *pc, u
 	*n = 0;
 	for (uint64_t i = 0; list && i < count; i++) {
 		if (!symbols_in_file(symbols, pc[i]))
-			list[(*n)++] = ss_pc_instruction(pc[i]);
+			list[(*n)++] = mp_address_in_process(ss_pc_instruction(pc[i]));
 	}
 	return list;
 }

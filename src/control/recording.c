@@ -17,6 +17,7 @@
 #include "control/news.h"
 #include "control/notices.h"
 #include "control/orders.h"
+#include "control/modules.h"
 #include "control/output_name.h"
 #include "control/pieces.h"
 #include "control/serve.h"
@@ -47,26 +48,6 @@ static bool follows_call(void *ctx, uint64_t pc)
 	return arch->unwind.ends_in_call &&
 	       !mem_read(&rec->t->mem, pc - sizeof(code), code, sizeof(code)) &&
 	       arch->unwind.ends_in_call(code, sizeof(code));
-}
-
-static bool next_module(void *ctx, struct mp_module *m)
-{
-	struct recording *rec = ctx;
-	bool found = false;
-
-	pthread_mutex_lock(&rec->lock);
-	vec_for_each (&rec->s.tables.code, c) {
-		if (c->recorded)
-			continue;
-		c->recorded = true;
-		*m = c->m;
-		found = true;
-		if (rec->o->embed)
-			embedding_add(&rec->embedding, m, c->ino);
-		break;
-	}
-	pthread_mutex_unlock(&rec->lock);
-	return found;
 }
 
 static void fill_info(struct target *t, struct mp_info *info, char *exe, size_t exe_size,
@@ -150,6 +131,16 @@ static int open_the_session(struct recording *rec, const struct recording_option
 	return session_open(&rec->s, rec->t, &so, err);
 }
 
+/* Notes the code that the process has mapped when the recording begins. */
+static int note_first_code(struct recording *rec, struct mp_err *err)
+{
+	int ret = rec->resumed ? code_history_continue(&rec->code, &rec->carry) : 0;
+
+	if (!ret)
+		ret = recording_note_code(rec, mono_ns());
+	return ret ? mp_fail(err, MP_EXIT_FAILURE, ret, "%s", strerror(-ret)) : 0;
+}
+
 /* Return: the threads that the recorder can have while the target has as many processors. */
 static unsigned int default_jobs(void)
 {
@@ -172,7 +163,8 @@ static int start_recorder(struct recording *rec, const struct recording_options 
 	    .select = o->select,
 	    .code_changed = code_changed,
 	    .follows_call = follows_call,
-	    .next_module = next_module,
+	    .next_module = recording_next_module,
+	    .next_change = recording_next_change,
 	    .ctx = rec,
 	    .rotation = recording_rotation(o->rotate),
 	    .live_only = o->live_only,
@@ -198,7 +190,7 @@ static int start(struct recording *rec, const struct recording_options *o, const
 {
 	char exe[4096], cmdline[8192];
 	struct mp_info info;
-	int ret = want_descriptors(FILES, err);
+	int heard, ret = want_descriptors(FILES, err);
 
 	if (ret)
 		return ret;
@@ -206,7 +198,11 @@ static int start(struct recording *rec, const struct recording_options *o, const
 		return mp_fail(err, MP_EXIT_ARCH, -ENOSYS,
 			       "programs cannot read this processor's time counter, which memprof "
 			       "needs for its time stamps");
+	/* Before the tables are built: changes of the code since then are known. */
+	heard = sideband_open(rec->t->pid, &rec->sideband);
 	ret = open_the_session(rec, o, path, err);
+	if (!ret)
+		ret = note_first_code(rec, err);
 	if (ret)
 		return ret;
 	recording_note_jit(rec);
@@ -224,7 +220,7 @@ static int start(struct recording *rec, const struct recording_options *o, const
 	ret = start_recorder(rec, o, path, &info, err);
 	if (ret)
 		return ret;
-	if (sideband_open(rec->t->pid, &rec->sideband) && !o->quiet)
+	if (heard && !o->quiet)
 		notice(o->notices,
 		       "the kernel does not allow perf events; new libraries are found by reading "
 		       "/proc/%d/maps",
@@ -308,6 +304,7 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 	if (delivery_wanted(o) && delivery_open(&rec, o, &err))
 		return recording_failed(o, &err);
 	pthread_mutex_init(&rec.lock, NULL);
+	pthread_mutex_init(&rec.code_lock, NULL);
 	/* Other recordings, or a program that uses the library, can be in the same process. */
 	cpu_account_begin(&account);
 	status = record(&rec, o, rec.path, launched);
@@ -319,7 +316,8 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 	sideband_close(rec.sideband);
 	session_free(&rec.s);
 	carry_free(&rec.carry);
-	embedding_free(&rec.embedding);
+	code_history_free(&rec.code);
+	pthread_mutex_destroy(&rec.code_lock);
 	pthread_mutex_destroy(&rec.lock);
 	cpu_account_end(&account);
 	return status;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "attach/target.h"
+#include "control/code_history.h"
 #include "control/embed.h"
 #include "control/jit.h"
 #include "control/options.h"
@@ -39,7 +40,11 @@ struct recording {
 	bool install_wanted; /* protected by lock */
 	bool closed; /* protected by lock: from now on only the main thread changes the session */
 	bool resumed;
-	size_t next_module;
+	/* Protects what follows it; taken after lock.  The main thread and the aggregator poll the side band, the
+	 * aggregator for each batch: it must not wait until the target has stopped. */
+	pthread_mutex_t code_lock;
+	struct sideband_news news; /* since the last recording_news() */
+	struct code_history code;
 	struct symbols *symbols;
 	struct jit_files jit;
 	struct embedding embedding;

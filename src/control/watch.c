@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 #include "control/delivery.h"
+#include "control/modules.h"
 #include "control/news.h"
 #include "control/notices.h"
 #include "control/orders.h"
@@ -15,14 +16,27 @@
 #include "record/clock.h"
 
 #define TICK_MS	     100
-#define EXEC_TICK_MS 5 /* what a program does before the next recorder attaches is not recorded */
+#define LOOK_MS	     10 /* least time between two looks at the side band ... */
+#define LOOKING_S    10 /* ... for so long after code was replaced */
+#define EXEC_TICK_MS 5	/* what a program does before the next recorder attaches is not recorded */
+
+static int refresh(struct recording *rec)
+{
+	uint64_t now = mono_ns();
+	int ret, noted;
+
+	recording_prepare_tables(rec);
+	ret = session_refresh(&rec->s);
+	noted = ret < 0 ? 0 : recording_note_code(rec, now);
+	return noted ? noted : ret;
+}
 
 bool recording_refresh(struct recording *rec)
 {
 	int ret;
 
 	pthread_mutex_lock(&rec->lock);
-	ret = rec->closed ? -ESRCH : session_refresh(&rec->s);
+	ret = rec->closed ? -ESRCH : refresh(rec);
 	if (ret > 0)
 		rec->install_wanted = true;
 	pthread_mutex_unlock(&rec->lock);
@@ -130,6 +144,32 @@ static void report_progress(const struct recording *rec)
 	n->progress(n->ctx, &p, rec->s.no_hooks);
 }
 
+/* Waits until an order came, the process has ended or a tick has passed.  Meanwhile keeps the unwind tables of a process right that
+ * replaces code.  Return: whether an order came. */
+static bool wait_for_tick(struct recording *rec, int orders, int tick_ms)
+{
+	uint64_t now = mono_ns(), end = now + (uint64_t)tick_ms * 1000000,
+		 replaced = recording_code_replaced(rec);
+	/* All processes of the machine make the side band ready. */
+	bool looks = replaced && now < replaced + LOOKING_S * 1000000000ull, pauses = false;
+
+	for (; now < end; now = mono_ns()) {
+		struct pollfd p[3] = {
+		    {.fd = orders, .events = POLLIN},
+		    {.fd = rec->t->pidfd, .events = POLLIN},
+		    {.fd = looks && !pauses ? sideband_fd(rec->sideband) : -1, .events = POLLIN}};
+		int left = (int)((end - now) / 1000000) + 1;
+
+		poll(p, 3, pauses && left > LOOK_MS ? LOOK_MS : left);
+		if (p[0].revents || p[1].revents)
+			return p[0].revents;
+		pauses = p[2].revents;
+		if (pauses && recording_code_is_stale(rec))
+			recording_refresh(rec);
+	}
+	return false;
+}
+
 static enum mp_end_reason watch(struct recording *rec, const struct recording_options *o,
 				int orders)
 {
@@ -138,21 +178,18 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 	bool stall_told = false;
 
 	for (;;) {
-		struct pollfd p[2] = {{.fd = orders, .events = POLLIN},
-				      {.fd = rec->t->pidfd, .events = POLLIN}};
-		struct sideband_news news = {0};
+		bool ordered = wait_for_tick(rec, orders, tick);
+		struct sideband_news news;
 		uint32_t wanted;
 		uint64_t now;
 
-		poll(p, rec->t->pidfd >= 0 ? 2 : 1, tick);
 		target_release_late(rec->t);
 		now = mono_ns();
 		wanted = __atomic_load_n(&rec->s.block->detach_requested, __ATOMIC_ACQUIRE);
-		if ((p[0].revents && takes_order(rec, orders)) || wanted)
+		if ((ordered && takes_order(rec, orders)) || wanted)
 			return wanted == SS_DETACH_KEEP && !rec->s.observes ? MP_END_KEPT
 									    : MP_END_DETACHED;
-		if (rec->sideband)
-			news = sideband_poll(rec->sideband);
+		news = recording_news(rec);
 		if (!recording_target_alive(rec))
 			return news.execed ? MP_END_EXECED : MP_END_EXITED;
 		if (recording_is_deserted(rec)) {

@@ -52,6 +52,16 @@ struct mp_hook_info {
 	uint8_t kind;	    /* enum ss_hook_kind */
 };
 
+/* From this bit on, an address of code in a recording has the number of its module among those that the process had
+ * at the same place; see FORMAT.md. */
+#define MP_NUMBER_SHIFT 48
+
+/* Return: the address in the process. */
+static inline uint64_t mp_address_in_process(uint64_t address)
+{
+	return address & ((1ull << MP_NUMBER_SHIFT) - 1);
+}
+
 struct mp_module {
 	uint64_t start, end, file_offset; /* executable mapping */
 	uint64_t bias;			  /* address - ELF virtual address */

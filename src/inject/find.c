@@ -7,10 +7,15 @@
 #include <string.h>
 #include "attach/maps.h"
 
+bool session_is_path(const char *path)
+{
+	return strstr(path, "/memfd:" SS_NAME) != NULL;
+}
+
 uint64_t session_find(const struct maps *maps, uint64_t *length)
 {
 	vec_for_each (&maps->list, m) {
-		if (strstr(m->path, "/memfd:" SS_NAME) && !m->offset) {
+		if (session_is_path(m->path) && !m->offset) {
 			*length = m->end - m->start;
 			return m->start;
 		}

@@ -13,6 +13,9 @@
 #include "lib/check.h"
 #include "lib/err.h"
 
+/* Is it the path of a mapping of a session block? */
+bool session_is_path(const char *path);
+
 /* Return: address of the session block in the process; 0: none. */
 uint64_t session_find(const struct maps *maps, uint64_t *length);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "lib/privileges.h"
 #include "record/blocks.h"
+#include "record/code_look.h"
 #include "record/pieces/carry_in.h"
 #include "record/counters.h"
 #include "record/events.h"
@@ -15,9 +16,8 @@
 #include "record/view.h"
 
 /* Percent: 24 to 26 bytes per live block; 80 percent would cost a third of the speed */
-#define LIVE_LOAD   68
-#define STACKS_LOAD 60
-#define FLUSH_NS    1000000000ull
+#define LIVE_LOAD 68
+#define FLUSH_NS  1000000000ull
 /* Live table entries are prefetched in bursts: this many cache misses proceed in parallel, more
  * would wait for each other. */
 #define BURST 4u
@@ -53,6 +53,7 @@ void aggregator_free(struct aggregator *a)
 	levels_free(&a->levels);
 	tallies_free(&a->tallies);
 	origins_free(a->origins);
+	code_ranges_free(&a->code);
 	stacks_free(&a->stacks);
 	sorter_stop(&a->sorter);
 }
@@ -102,6 +103,7 @@ static void run_batch(struct aggregator *a, struct sorted *sorted)
 	a->clock = a->shared->clock;
 	pthread_mutex_unlock(&a->shared->clock_lock);
 	a->tick_rate = (uint64_t)(1000 / a->clock.ns_per_tick) + 1;
+	code_look(a);
 	for (size_t i = 0; i < a->order->complete; i++) {
 		const struct pending *e = &a->order->events[i];
 
@@ -114,6 +116,8 @@ static void run_batch(struct aggregator *a, struct sorted *sorted)
 		a->at = i;
 		if (e->slot == ORDER_TAKEN)
 			continue;
+		if (a->code.due && e->time >= a->code.due)
+			code_reach(a, e->time);
 		if (i + 1 < a->order->complete && event_pair(a, e, e + 1))
 			i++;
 		else if (e->what & ORDER_END && event_postpone(a, i))
@@ -121,6 +125,8 @@ static void run_batch(struct aggregator *a, struct sorted *sorted)
 		else
 			event_process(a, e, clock_ns(&a->clock, e->time));
 	}
+	if (a->code.due && b->until != UINT64_MAX && b->until >= a->code.due)
+		code_reach(a, b->until);
 	if (b->until != UINT64_MAX)
 		release_culled(a, clock_ns(&a->clock, b->until));
 }

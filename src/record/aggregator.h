@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include "lib/live.h"
 #include "record/block_layout.h"
+#include "record/code_ranges.h"
 #include "record/culling/cull.h"
 #include "record/levels.h"
 #include "record/origins.h"
@@ -43,6 +44,7 @@ struct slot_state {
 };
 
 #define RECENT_STACKS 512u
+#define STACKS_LOAD   60 /* percent, of stack_of_word */
 #define LIVE_IS_HELD  CULL_NUMBERS
 
 /* The aggregator's own state.  No other thread uses it while the aggregator runs. */
@@ -70,6 +72,7 @@ struct aggregator {
 	struct live *live;
 	struct origins *origins;
 	struct stacks stacks;
+	struct code_ranges code;
 	struct live *stack_of_word; /* the agent's stack id, shifted -> the recording's id */
 	struct {
 		uint32_t word, id;

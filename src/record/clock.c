@@ -114,6 +114,14 @@ void clock_start(struct clock *c)
 	clock_adjust(c, c->ticks0);
 }
 
+uint64_t clock_ticks_at(const struct clock *c, uint64_t ns)
+{
+	int64_t since = (int64_t)(ns - c->ns0 - c->from_ns);
+
+	return ns <= c->ns0 ? c->ticks0
+			    : c->from_ticks + (uint64_t)(int64_t)((double)since / c->slope);
+}
+
 uint64_t clock_ns(const struct clock *c, uint64_t ticks)
 {
 	int64_t ns =

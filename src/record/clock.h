@@ -32,5 +32,7 @@ void clock_adjust(struct clock *c, uint64_t until);
 void clock_correct(struct clock *c, uint64_t until, uint64_t ticks, uint64_t ns);
 /* Return: nanoseconds since the start; 0 for times before it. */
 uint64_t clock_ns(const struct clock *c, uint64_t ticks);
+/* Return: the ticks at @ns of CLOCK_MONOTONIC, by the line that is used now. */
+uint64_t clock_ticks_at(const struct clock *c, uint64_t ns);
 
 #endif

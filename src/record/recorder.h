@@ -17,6 +17,7 @@
 #include "formats/file.h"
 #include "formats/session.h"
 #include "lib/err.h"
+#include "record/code_ranges.h"
 #include "record/pieces/carry.h"
 #include "record/queue.h"
 #include "record/select.h"
@@ -94,6 +95,9 @@ struct recorder_config {
 	/* Called by the aggregator: fills @m with the next module that is not in the file yet.  Its
 	 * strings are valid until the next call.  Return: false if there is none. */
 	bool (*next_module)(void *ctx, struct mp_module *m);
+	/* Called by the aggregator: fills @c with the next change of the code.  All changes that precede the
+	 * call are known to it.  Return: false if there is none.  NULL: code does not change. */
+	bool (*next_change)(void *ctx, struct code_change *c);
 	void *ctx;
 };
 

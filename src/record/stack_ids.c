@@ -4,9 +4,9 @@
 #include <string.h>
 #include "inject/block/dumped.h"
 #include "inject/session.h"
-#include "lib/deadline.h"
 #include "record/aggregator.h"
 #include "record/by_fp.h"
+#include "record/code_look.h"
 
 /* Return: whether a caller in the stack is a hooked allocator function: then the allocator made
  * the mapping for itself. */
@@ -27,9 +27,11 @@ static bool inside_allocator(const struct ss_journal *j, const uint64_t *pc, uin
 	return false;
 }
 
-uint32_t stack_add(struct aggregator *a, const uint64_t *pc, uint32_t n, uint32_t flags)
+/* @address, @all: the stack in the process, which can have more frames */
+static uint32_t add(struct aggregator *a, const uint64_t *pc, uint32_t n, uint32_t flags,
+		    const uint64_t *address, uint32_t all)
 {
-	uint32_t id, all = n;
+	uint32_t id;
 	bool fresh;
 
 	if (a->config->max_depth && n > a->config->max_depth) {
@@ -38,10 +40,29 @@ uint32_t stack_add(struct aggregator *a, const uint64_t *pc, uint32_t n, uint32_
 	}
 	id = stacks_intern(&a->stacks, pc, n, flags, &fresh);
 	if (fresh) {
-		a->stacks.at[id].inner = inside_allocator(a->config->journal, pc, all);
+		a->stacks.at[id].inner = inside_allocator(a->config->journal, address, all);
 		a->now.stacks++;
 	}
 	return stack_use(a, id);
+}
+
+uint32_t stack_add(struct aggregator *a, const uint64_t *pc, uint32_t n, uint32_t flags)
+{
+	return add(a, pc, n, flags, pc, n);
+}
+
+/* As stack_add(), for a stack in the process.  @by_agent: its callers were found by the agent */
+static uint32_t add_of_process(struct aggregator *a, uint64_t *pc, uint32_t n, uint32_t flags,
+			       bool by_agent)
+{
+	uint64_t address[SS_MAX_FRAMES];
+	uint32_t all = stack_by_fp(a->config, pc, n, &flags);
+
+	if (!a->code.now.n)
+		return stack_add(a, pc, all, flags);
+	memcpy(address, pc, all * sizeof(*pc));
+	n = code_ranges_apply(&a->code, pc, all, &flags, by_agent);
+	return add(a, pc, n, flags, address, all);
 }
 
 int stack_put(const struct aggregator *a, uint32_t id, struct mpf_writer *file)
@@ -95,26 +116,10 @@ uint32_t stack_id(struct aggregator *a, uint32_t slot, uint32_t agent_id)
 	if (n > SS_MAX_FRAMES || agent_id + 1ull + n > a->layout->arena_words)
 		return 0;
 	memcpy(pc, s->pc, n * sizeof(*pc)); /* copied once: the target could change it */
-	n = stack_by_fp(a->config, pc, n, &flags);
-	known.stack = stack_add(a, pc, n, flags);
+	known.stack = add_of_process(a, pc, n, flags, true);
 	if (known.stack && live_put(a->stack_of_word, &known, &old))
 		a->losses.stacks_full++;
 	return known.stack;
-}
-
-/* Looks for new unwind tables after meeting code without one.  This is slow, and code that never
- * gets a table is met again and again, so at most a tenth of the time is spent on it. */
-static bool code_changed(struct aggregator *a)
-{
-	uint64_t start = mono_ns(), end;
-	bool changed;
-
-	if (start < a->next_code_ns)
-		return false;
-	changed = a->config->code_changed(a->config->ctx);
-	end = mono_ns();
-	a->next_code_ns = end + 9 * (end - start);
-	return changed;
 }
 
 void stack_take_raw(struct aggregator *a, uint32_t slot, const struct mpr_raw_stack *raw)
@@ -132,11 +137,10 @@ void stack_take_raw(struct aggregator *a, uint32_t slot, const struct mpr_raw_st
 	memcpy(d.regs, raw->regs, sizeof(d.regs));
 	n = dumped_unwind(a->config->block, a->config->block_length, &d, pc, SS_MAX_FRAMES, &flags,
 			  &unknown);
-	if (unknown && code_changed(a))
+	if (unknown && code_update_tables(a))
 		n = dumped_unwind(a->config->block, a->config->block_length, &d, pc, SS_MAX_FRAMES,
 				  &flags, &unknown);
-	n = stack_by_fp(a->config, pc, n, &flags);
 	a->slot[slot].raw_sequence = raw->sequence;
-	a->slot[slot].raw_stack = stack_add(a, pc, n, flags);
+	a->slot[slot].raw_stack = add_of_process(a, pc, n, flags, false);
 	aggregator_moves(a);
 }

@@ -256,5 +256,5 @@ uint32_t symbols_find(struct symbols *s, uint64_t pc, struct mp_symbol *out, uin
 					    .is_inline = frames[i].is_inline};
 		name(s, &out[i], frames[i].name);
 	}
-	return n || !s->jit || !max ? n : jit_names_find(s->jit, addr, out);
+	return n || !s->jit || !max ? n : jit_names_find(s->jit, mp_address_in_process(addr), out);
 }

@@ -7,6 +7,7 @@
  *	new N		N times the last library's operator new (100 bytes) and delete
  *	blocks N	N times its malloc (200 bytes) and free
  *	keep N		N times its malloc (300 bytes)
+ *	make F N SIZE	N times the last library's function F, which allocates SIZE bytes
  *	own N		N times this program's malloc (400 bytes) and free
  *	close		dlclose of the last library
  *	close-all	dlclose of all libraries, the last one first
@@ -63,6 +64,14 @@ static void keep(long n)
 		none(a ? a(300) : NULL);
 }
 
+static void make(const char *function, long n, size_t size)
+{
+	alloc_fn *f = (alloc_fn *)dlsym(library, function);
+
+	for (long i = 0; i < n; i++)
+		none(f ? f(size) : NULL);
+}
+
 static void make_child(void)
 {
 	sigset_t usr1;
@@ -87,7 +96,8 @@ static void make_child(void)
 
 static void obey(char *line)
 {
-	char *arg = strchr(line, ' ');
+	char *arg = strchr(line, ' '), function[64];
+	size_t size;
 	long n;
 
 	line[strcspn(line, "\n")] = 0;
@@ -110,6 +120,9 @@ static void obey(char *line)
 		pairs("malloc", "free", 200, n);
 	} else if (!strcmp(line, "keep")) {
 		keep(n);
+	} else if (!strcmp(line, "make") && arg &&
+		   sscanf(arg, "%63s %ld %zu", function, &n, &size) == 3) {
+		make(function, n, size);
 	} else if (!strcmp(line, "own")) {
 		pairs(NULL, NULL, 400, n);
 	} else if (!strcmp(line, "fork")) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "attach/map_file.h"
 #include "inject/block/gdb_jit.h"
+#include "inject/block/module.h"
 #include "unwind/build.h"
 #include "unwind/build_id.h"
 #include "unwind/prologues.h"
@@ -147,25 +148,6 @@ static int put_rows(struct tables *tb, const struct unwind_table *t, uint64_t bi
 	return 0;
 }
 
-static int bias_of(Elf *elf, const struct map *map, uint64_t *bias)
-{
-	size_t n;
-
-	if (elf_getphdrnum(elf, &n))
-		return -EINVAL;
-	for (size_t i = 0; i < n; i++) {
-		GElf_Phdr ph;
-
-		if (gelf_getphdr(elf, (int)i, &ph) && ph.p_type == PT_LOAD && ph.p_flags & PF_X &&
-		    map->offset >= (ph.p_offset & ~4095ull) &&
-		    map->offset < ph.p_offset + ph.p_filesz) {
-			*bias = map->start - map->offset - (ph.p_vaddr - ph.p_offset);
-			return 0;
-		}
-	}
-	return -ENOENT;
-}
-
 static bool same_code(const struct code *a, const struct code *b)
 {
 	return a->m.build_id_len && a->m.build_id_len == b->m.build_id_len &&
@@ -203,7 +185,7 @@ static int add_elf(struct tables *tb, Elf *elf, const struct map *map, struct co
 	struct unwind_table table;
 	int err;
 
-	if (!elf || elf_kind(elf) != ELF_K_ELF || bias_of(elf, map, &c->m.bias))
+	if (!elf || elf_kind(elf) != ELF_K_ELF || module_bias(elf, map, &c->m.bias))
 		return 0;
 	c->m.build_id_len = (uint8_t)elf_build_id(elf, c->m.build_id);
 	if (rows_of_before(tb, c))
@@ -261,7 +243,7 @@ static int note_jit(struct tables *tb, Elf *elf, const struct map *map)
 	if (!elf)
 		return 0;
 	jit_note_file(&tb->jit, elf, map->path);
-	if (!descriptor || bias_of(elf, map, &bias))
+	if (!descriptor || module_bias(elf, map, &bias))
 		return 0;
 	descriptor += bias;
 	return vec_push(&tb->gdb_jits, descriptor);
@@ -343,6 +325,14 @@ static bool is_own(const struct tables *tb, const struct map *map)
 			return true;
 	}
 	return false;
+}
+
+void tables_forget(struct tables *tb, uint64_t start)
+{
+	vec_for_each (&tb->code, c) {
+		if (c->m.start == start)
+			c->ino = UINT64_MAX; /* that of no mapping */
+	}
 }
 
 /* Adds new mappings with (@files) or without a file.  Return: how many, or a negative errno. */

@@ -21,7 +21,6 @@ struct code {
 	uint64_t ino;
 	struct ss_module s;
 	bool seen; /* present in the maps that were read last */
-	bool recorded;
 };
 
 struct tables {
@@ -58,6 +57,10 @@ void tables_free(struct tables *tb);
  * Return: number of mappings that are new, or a negative errno.
  */
 __must_check int tables_update(struct tables *tb, struct target *t, const struct maps *maps);
+
+/* The code at @start was replaced by other code, which maps can fail to show: the next tables_update() builds
+ * its table again. */
+void tables_forget(struct tables *tb, uint64_t start);
 
 /* Adds the agent's code at @addr from @elf's CFI.  Published by the next tables_publish(). */
 __must_check int tables_add_agent(struct tables *tb, Elf *elf, uint64_t addr, uint64_t length);
