@@ -135,7 +135,7 @@ static bool links_back(struct tc *tc, uint64_t head, const uint64_t *span)
 	return word_at(tc, span[2] + 24) == head && word_at(tc, span[3] + 16) == head;
 }
 
-/* A thread that was stopped while it changed a list has not linked it back yet. */
+/* A thread that was stopped while it changed a list has not linked it back yet; most of the lists are linked back in any case. */
 static bool valid_central(struct tc *tc, uint64_t at, const uint64_t *words)
 {
 	size_t changing = 0;
@@ -151,7 +151,7 @@ static bool valid_central(struct tc *tc, uint64_t at, const uint64_t *words)
 		changing += !links_back(tc, head, empty);
 		changing += !links_back(tc, head + sizeof(struct tc_span), empty + 6);
 	}
-	return changing <= tc->img->threads.n;
+	return changing <= tc->img->threads.n && changing < tc->classes;
 }
 
 static bool valid_cache(struct tc *tc, uint64_t at)
