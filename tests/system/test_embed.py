@@ -130,7 +130,7 @@ class Embed(t.Case):
                          stderr=subprocess.PIPE)
         while "recording process" not in rec.stderr.readline():
             self.assertIsNone(rec.poll())
-        rec.stderr.readline()  # a progress line: it has recorded for a second
+        self.memprof("flush", "-p", p.pid)
         os.unlink(program)
         shutil.copy("/bin/true", program)
         p.kill()
