@@ -223,7 +223,8 @@ static int take_files(struct image *img, struct core *c, const char *desc, size_
 	if (count > (size - 2ul * word) / (3ul * word) || !page || page > 1u << 20 ||
 	    page & (page - 1))
 		return 0;
-	img->page_size = (uint32_t)page;
+	if (page > 1) /* gdb's gcore has the offsets in bytes */
+		img->page_size = (uint32_t)page;
 	name = range + count * 3 * word;
 	for (uint64_t i = 0; i < count && name < end && !ret; i++, range += 3ul * word) {
 		size_t length = strnlen(name, (size_t)(end - name));

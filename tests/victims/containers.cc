@@ -176,6 +176,7 @@ static void arrays()
 	b = {};
 	t_vector.assign(400, 7);
 	print("t_vector", b, 400, 0, 0);
+	printf("thread-local t_vector %p\n", (void *)&t_vector);
 	g_pointer = new std::vector<int>(3000);
 }
 

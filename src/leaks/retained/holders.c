@@ -191,6 +191,17 @@ static uint32_t of_stack(struct maker *m, const struct root *r)
 	return it.parent == INDEX_NONE ? INDEX_NONE : add(m, &it);
 }
 
+/* Can thread-local storage be at the root?  The kernel merges it with the .bss of a library that happens to be mapped directly
+ * before it. */
+static bool can_be_tls(const struct maker *m, const struct root *r)
+{
+	struct modules *modules = m->h->modules;
+
+	return r->kind == ROOT_STACK || r->kind == ROOT_MEMORY ||
+	       (r->kind == ROOT_GLOBAL &&
+		r->addr >= modules_end(modules, modules_at(modules, r->addr)));
+}
+
 static uint32_t of_root(struct maker *m, size_t i)
 {
 	const struct root *r = &m->g->roots.at[i];
@@ -199,7 +210,7 @@ static uint32_t of_root(struct maker *m, size_t i)
 	uint32_t holder;
 	bool found;
 
-	if (r->kind == ROOT_STACK || r->kind == ROOT_MEMORY) {
+	if (can_be_tls(m, r)) {
 		holder = of_tls(m, r, &found);
 		if (found)
 			return holder;
