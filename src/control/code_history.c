@@ -14,29 +14,10 @@
 
 void code_history_free(struct code_history *h)
 {
-	vec_for_each (&h->paths, path)
-		free(*path);
-	vec_free(&h->paths);
+	texts_free(&h->paths);
 	vec_free(&h->entries);
 	vec_free(&h->changes);
 	vec_free(&h->forget);
-}
-
-/* Return: NULL if out of memory. */
-static const char *keep_path(struct code_history *h, const char *path)
-{
-	char *copy;
-
-	vec_for_each (&h->paths, p) {
-		if (!strcmp(*p, path))
-			return *p;
-	}
-	copy = strdup(path);
-	if (copy && vec_push(&h->paths, copy)) {
-		free(copy);
-		return NULL;
-	}
-	return copy;
 }
 
 /* ----------------------------------------------------------------------- places -- */
@@ -86,7 +67,7 @@ static struct code_entry *add_entry(struct code_history *h, const struct mp_modu
 	e.m.start += e.add;
 	e.m.end += e.add;
 	e.m.bias += e.add;
-	e.m.path = keep_path(h, m->path ? m->path : "");
+	e.m.path = texts_keep(&h->paths, m->path ? m->path : "");
 	if (!e.m.path || vec_push(&h->entries, e))
 		return NULL;
 	return &h->entries.at[h->entries.n - 1];
@@ -204,7 +185,7 @@ static const char *keep_path_of_deleted(struct code_history *h, const char *path
 
 	if (asprintf(&text, "%s (deleted)", path) < 0)
 		return NULL;
-	kept = keep_path(h, text);
+	kept = texts_keep(&h->paths, text);
 	free(text);
 	return kept;
 }

@@ -16,6 +16,7 @@
 #include "formats/file.h"
 #include "inject/block/tables.h"
 #include "lib/check.h"
+#include "lib/texts.h"
 #include "lib/vec.h"
 #include "record/code_ranges.h"
 #include "record/pieces/carry.h"
@@ -36,7 +37,7 @@ struct code_history {
 	VEC(struct code_change) changes;
 	size_t next_change;   /* the first one that the recorder has not got yet */
 	VEC(uint64_t) forget; /* addresses for tables_forget() */
-	VEC(char *) paths;    /* each once; modules use them until the end */
+	texts_t paths;	      /* each once; modules use them until the end */
 	uint64_t replaced_ns; /* when code was last mapped in the place of other code; 0: never */
 	bool is_stale;	      /* the tables are of other code than code_history_mapped() told */
 };

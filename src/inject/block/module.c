@@ -35,13 +35,21 @@ int module_bias(Elf *elf, const struct map *map, uint64_t *bias)
 	return -ENOENT;
 }
 
+int module_read(Elf *elf, const struct map *map, struct mp_module *m)
+{
+	int ret = elf && elf_kind(elf) == ELF_K_ELF ? module_bias(elf, map, &m->bias) : -EINVAL;
+
+	if (!ret)
+		m->build_id_len = (uint8_t)elf_build_id(elf, m->build_id);
+	return ret;
+}
+
 static void read_file(int fd, const struct map *map, struct mp_module *m)
 {
 	/* Not mapped: the file can be overwritten at any time. */
 	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
 
-	if (elf && elf_kind(elf) == ELF_K_ELF && !module_bias(elf, map, &m->bias))
-		m->build_id_len = (uint8_t)elf_build_id(elf, m->build_id);
+	ignore_result(module_read(elf, map, m)); /* it is then no ELF file */
 	elf_end(elf);
 }
 

@@ -15,6 +15,10 @@
  * -ENOENT if no executable segment of it is mapped there. */
 __must_check int module_bias(Elf *elf, const struct map *map, uint64_t *bias);
 
+/* Fills the bias and the build id of @m from @elf, which can be NULL.  Return: as module_bias(); -EINVAL also if it is no ELF
+ * file. */
+__must_check int module_read(Elf *elf, const struct map *map, struct mp_module *m);
+
 /**
  * module_describe() - fill the module entry of a mapping of code
  * @pid: the process

@@ -11,7 +11,6 @@
 #include "inject/block/gdb_jit.h"
 #include "inject/block/module.h"
 #include "unwind/build.h"
-#include "unwind/build_id.h"
 #include "unwind/prologues.h"
 #include "unwind/rule_set.h"
 #include "unwind/sigtramp.h"
@@ -105,9 +104,7 @@ void tables_free(struct tables *tb)
 {
 	if (tb->rules && tb->cache >= 0)
 		close(tb->cache);
-	vec_for_each (&tb->paths, path)
-		free(*path);
-	vec_free(&tb->paths);
+	texts_free(&tb->paths);
 	vec_free(&tb->gdb_jits);
 	vec_free(&tb->code);
 	vec_free(&tb->past);
@@ -185,9 +182,8 @@ static int add_elf(struct tables *tb, Elf *elf, const struct map *map, struct co
 	struct unwind_table table;
 	int err;
 
-	if (!elf || elf_kind(elf) != ELF_K_ELF || module_bias(elf, map, &c->m.bias))
+	if (module_read(elf, map, &c->m))
 		return 0;
-	c->m.build_id_len = (uint8_t)elf_build_id(elf, c->m.build_id);
 	if (rows_of_before(tb, c))
 		return 0;
 	if (unwind_cache_table(tb->cache, c->m.build_id, c->m.build_id_len, elf, tb->rules, &table))
@@ -249,23 +245,6 @@ static int note_jit(struct tables *tb, Elf *elf, const struct map *map)
 	return vec_push(&tb->gdb_jits, descriptor);
 }
 
-/* Return: NULL if out of memory. */
-static const char *keep_path(struct tables *tb, const char *path)
-{
-	char *copy;
-
-	vec_for_each (&tb->paths, p) {
-		if (!strcmp(*p, path))
-			return *p;
-	}
-	copy = strdup(path);
-	if (copy && vec_push(&tb->paths, copy)) {
-		free(copy);
-		return NULL;
-	}
-	return copy;
-}
-
 static int add_map(struct tables *tb, struct target *t, const struct map *map)
 {
 	struct code c = {.ino = map->ino, .seen = true};
@@ -275,7 +254,7 @@ static int add_map(struct tables *tb, struct target *t, const struct map *map)
 	c.m.start = map->start;
 	c.m.end = map->end;
 	c.m.file_offset = map->offset;
-	c.m.path = keep_path(tb, map->path);
+	c.m.path = texts_keep(&tb->paths, map->path);
 	c.s = (struct ss_module){.start = map->start, .end = map->end};
 	if (!c.m.path)
 		return -ENOMEM;

@@ -13,6 +13,7 @@
 #include "formats/session.h"
 #include "inject/block/jit.h"
 #include "lib/check.h"
+#include "lib/texts.h"
 #include "lib/vec.h"
 #include "unwind/rule_set.h"
 
@@ -35,7 +36,7 @@ struct tables {
 	int cache; /* directory of cached tables, or negative; tables_free() closes it */
 	VEC(struct code) code;	   /* of the target's files */
 	VEC(struct code) past;	   /* unloaded modules: their rows are reused */
-	VEC(char *) paths;	   /* each once; copies of modules use them */
+	texts_t paths;		   /* each once; copies of modules use them */
 	VEC(struct ss_module) own; /* agent and islands */
 };
 
