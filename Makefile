@@ -421,13 +421,18 @@ lint-layers: all
 	scripts/check-layers $(O) $(foreach f,$(FOLDERS),'$(f): $(DEPS_$(f))') 'tools: formats lib'
 lint-format:
 	clang-format --dry-run -Werror $(SOURCES)
+# What the other three read, and what they run.
+LINT_INPUTS = $(sort $(shell find src -type f))
+PAGE_INPUTS = $(sort $(PAGE_SOURCES) $(wildcard tests/page/*))
 lint-cppcheck: all
-	cppcheck --quiet -j $(JOBS) --error-exitcode=1 --std=c11 --inline-suppr -Isrc -D_GNU_SOURCE -D__x86_64__ \
-		--suppress=missingIncludeSystem --enable=warning,portability $(LINTED)
+	scripts/verified cppcheck cppcheck $(LINT_INPUTS) -- cppcheck --quiet -j 2 --error-exitcode=1 --std=c11 \
+		--inline-suppr -Isrc -D_GNU_SOURCE -D__x86_64__ --suppress=missingIncludeSystem \
+		--enable=warning,portability $(LINTED)
 lint-page: all
-	$(if $(wildcard web/node_modules/eslint),npm --prefix web run --silent lint)
+	$(if $(wildcard web/node_modules/eslint),scripts/verified page npm $(PAGE_INPUTS) -- npm --prefix web run --silent lint)
 lint-tidy: all
-	scripts/tidy $(O) '-std=gnu11 -Isrc -I$(O) -D_GNU_SOURCE -DMEMPROF_VERSION="$(VERSION)"' $(LINTED)
+	scripts/verified tidy clang-tidy .clang-tidy scripts/tidy $(LINT_INPUTS) -- scripts/tidy $(O) \
+		'-std=gnu11 -Isrc -I$(O) -D_GNU_SOURCE -DMEMPROF_VERSION="$(VERSION)"' $(LINTED)
 
 format: ## clang-format on all sources
 	clang-format -i $(SOURCES)
