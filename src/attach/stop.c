@@ -62,14 +62,17 @@ static void why_slow(const struct target *t, pid_t tid, char why[static 96])
 static int too_slow(struct target *t, struct mp_err *err)
 {
 	pid_t slow = last_running(t);
+	uint32_t left = running(t);
+	size_t all = t->threads.n;
 	char why[96];
 
 	why_slow(t, slow, why);
 	target_release(t);
-	return mp_fail(err, MP_EXIT_TIMEOUT, -ETIMEDOUT,
-		       "thread %d of process %d did not stop in time (%s); the process was left "
-		       "alone",
-		       slow, t->pid, why);
+	return mp_fail(
+	    err, MP_EXIT_TIMEOUT, -ETIMEDOUT,
+	    "thread %d of process %d did not stop in time (%s; %u of %zu thread%s did not "
+	    "stop); the process was left alone",
+	    slow, t->pid, why, left, all, plural(all));
 }
 
 static void interrupt(struct target *t, struct thread *th)

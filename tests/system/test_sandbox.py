@@ -430,7 +430,7 @@ class Sandbox(t.Case):
         try:
             r = self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("r"), status=17)
             self.assertRegex(r.stderr, r"thread \d+ of .* did not stop in time "
-                                       r"\(it is ready to run, but gets no processor time\); the process was left alone")
+                                       r"\(it is ready to run, but gets no processor time; \d+ of \d+ threads did not stop\); the process was left alone")
         finally:
             with open(f"{path}/cpu.cfs_quota_us", "w") as f:
                 f.write("-1")

@@ -18,8 +18,8 @@ ENDINGS = 100 if t.FULL else 2
 
 class Torture(t.Case):
     def cycle(self, p, *more, status=(0,)):
-        """Attaches, records, detaches once.  Return: memprof's status; 17 means that the process created
-        threads faster than memprof could stop them, and was left alone."""
+        """Attaches, records, detaches once.  Return: memprof's status; 17 means that memprof could not stop
+        the threads within its time (they are created faster, or get no processor time), and left the process alone."""
         r = subprocess.run([t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
                             "--for", "20ms", *more], text=True, capture_output=True, timeout=120,
                            stdin=subprocess.DEVNULL)
@@ -27,17 +27,25 @@ class Torture(t.Case):
             self.detach(p.pid)
         else:
             self.assertIn(r.returncode, status, r.stdout + r.stderr)
+        if r.returncode:
+            print("# " + r.stderr.strip(), flush=True)
         return r.returncode
 
+    def cycles(self, p, n, status=(0,)):
+        """Runs @n cycles, and more if the process could be stopped in less than a quarter of them.  Return: the status
+        of each."""
+        ends = []
+        while len(ends) < n or ends.count(0) + ends.count(15) <= n // 4:
+            ends.append(self.cycle(p, status=status))
+            self.assertIsNone(p.poll(), f"died in cycle {len(ends)}")
+            self.assertLess(len(ends), 4 * n + 20, "it could hardly ever be stopped")
+        return ends
+
     def storm(self, *victim, status=(0,), cycles=STORM):
-        """Runs many cycles.  Return: the status of each."""
+        """Runs many cycles on a process of its own.  Return: the status of each."""
         p = self.busy_victim(*victim)
         before = t.identity(p.pid)["text"]
-        ends = []
-        while len(ends) < cycles or ends.count(0) + ends.count(15) <= cycles // 4:
-            ends.append(self.cycle(p, status=status))
-            self.assertIsNone(p.poll())
-            self.assertLess(len(ends), 4 * cycles + 20, "it could hardly ever be stopped")
+        ends = self.cycles(p, cycles, status)
         self.assertEqual(t.identity(p.pid)["text"], before)
         self.assertNotIn("memprof", t.maps(p.pid))
         self.assertIn("ok", self.finish(p, timeout=120))
@@ -47,13 +55,7 @@ class Torture(t.Case):
         """64 threads that allocate without pause survive attach and detach without pause"""
         p = self.busy_victim("verify", 64, 100000 if t.FULL else 600)
         before = t.identity(p.pid)
-        for i in range(CYCLES):
-            r = subprocess.run([t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
-                                "--for", "1ms"], text=True, capture_output=True, timeout=120)
-            self.assertIn(r.returncode, (0, 15), r.stderr)
-            if r.returncode:
-                self.detach(p.pid)
-            self.assertIsNone(p.poll(), f"died in cycle {i}")
+        self.cycles(p, CYCLES, status=(0, 17))
         self.assertEqual(t.identity(p.pid), before)
         self.assertIn("ok", self.finish(p, timeout=120))
 
