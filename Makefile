@@ -336,20 +336,20 @@ demo: ## install what is missing, build, profile two live programs
 # WITH_GUESTS=1 (set by CI): make check also makes the cross builds and runs the quick part of the
 # guests' tests.  make check-guests runs all of them.
 PROVE = MEMPROF=$(abspath $(O)/memprof) VICTIMS=$(abspath $(O)/victims) RELEASES=$(RELEASES) \
-	FUZZERS=$(abspath $(FUZZ_DIR)) CMOCKA_MESSAGE_OUTPUT=TAP prove -j$(JOBS) --timer --failures --comments --exec scripts/run-test
-# Tests wait about a third of their time: three at a time keep two processors busy.
-JOBS ?= 3
+	CMOCKA_MESSAGE_OUTPUT=TAP prove -j$(JOBS) --timer --failures --comments --exec scripts/run-test
+# Tests wait about half of their time: four at a time keep two processors busy.
+JOBS ?= 4
 # The test that an element of T names: test_NAME in tests/system, FOLDER/NAME in tests/unit.
 named = $(or $(wildcard tests/system/$(1).py),$(filter $(O)/tests/unit/$(1),$(UNIT)),$(error no test has the name $(1)))
 
 check: ## all tests, on real programs; T="test_exact unwind/table": only these
-	@scripts/setup build check fuzz
+	@scripts/setup build check
 ifdef T
 	$(MAKE) all unit victims faults
 	$(PROVE) $(foreach t,$(T),$(call named,$(t)))
 else
 	$(MAKE) all
-	$(MAKE) fetched unit victims faults fuzz-build lint
+	$(MAKE) fetched unit victims faults fuzz-corpus lint
 	$(if $(WITH_GUESTS),$(MAKE) guests)
 	$(PROVE) $(if $(WITH_GUESTS),$(GUEST_FOLDERS:%=%/guest.cpio)) $(TESTS)
 endif
@@ -383,6 +383,7 @@ check-all: ## make check with the long loops at full length
 	! command -v javac >/dev/null || $(MAKE) $(O)/victims/Churn.class
 	MEMPROF_FULL=1 $(MAKE) check
 	MEMPROF_FULL=1 $(MAKE) check-stacks
+	$(MAKE) fuzz FUZZ_SECONDS=120
 	$(MAKE) -C kernel-patches check FORCE=1
 
 # To be run before a release, and when scripts/setup has changed.  CHECK="SYSTEM_TESTS=" leaves out
@@ -421,17 +422,15 @@ lint-layers: all
 	scripts/check-layers $(O) $(foreach f,$(FOLDERS),'$(f): $(DEPS_$(f))') 'tools: formats lib'
 lint-format:
 	clang-format --dry-run -Werror $(SOURCES)
-# What the other three read, and what they run.
-LINT_INPUTS = $(sort $(shell find src -type f))
-PAGE_INPUTS = $(sort $(PAGE_SOURCES) $(wildcard tests/page/*))
+# These run again only if what they read has changed.
 lint-cppcheck: all
-	scripts/verified cppcheck cppcheck $(LINT_INPUTS) -- cppcheck --quiet -j 2 --error-exitcode=1 --std=c11 \
+	scripts/verified cppcheck cppcheck src -- cppcheck --quiet -j 2 --error-exitcode=1 --std=c11 \
 		--inline-suppr -Isrc -D_GNU_SOURCE -D__x86_64__ --suppress=missingIncludeSystem \
 		--enable=warning,portability $(LINTED)
 lint-page: all
-	$(if $(wildcard web/node_modules/eslint),scripts/verified page npm $(PAGE_INPUTS) -- npm --prefix web run --silent lint)
+	$(if $(wildcard web/node_modules/eslint),scripts/verified page npm $(PAGE_SOURCES) tests/page -- npm --prefix web run --silent lint)
 lint-tidy: all
-	scripts/verified tidy clang-tidy .clang-tidy scripts/tidy $(LINT_INPUTS) -- scripts/tidy $(O) \
+	scripts/verified tidy clang-tidy .clang-tidy scripts/tidy src -- scripts/tidy $(O) \
 		'-std=gnu11 -Isrc -I$(O) -D_GNU_SOURCE -DMEMPROF_VERSION="$(VERSION)"' $(LINTED)
 
 format: ## clang-format on all sources
