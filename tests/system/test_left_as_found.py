@@ -8,7 +8,7 @@ import time
 
 import memprof_test as t
 
-CYCLES = 300 if t.FULL else 100 if t.GUEST else 40
+CYCLES = 300 if t.FULL else 100 if t.GUEST else 15
 KILLS = 100 if t.FULL else 4 if t.GUEST else 25
 THREADS = 2 if t.GUEST else 8
 
