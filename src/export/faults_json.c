@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <errno.h>
-#include <string.h>
-#include "export/lists/collect.h"
 #include "export/faults.h"
 #include "export/json.h"
 #include "export/json_stack.h"
 #include "export/lists/site_list.h"
 #include "export/lists/stack_ends.h"
 #include "export/lists/symbol_gaps.h"
-#include "export/text/text.h"
 #include "export/lists/timeline.h"
-#include "lib/human.h"
 #include "model/model.h"
-
-#define FRAMES 3
 
 static void write_sums(yajl_gen g, const struct model *m, const struct group *gr)
 {
@@ -131,80 +125,4 @@ int faults_json(struct model *m, enum group_by by, FILE *out)
 	yajl_gen_free(g);
 	places_free(&p);
 	return ferror(out) ? -EIO : 0;
-}
-
-/* ------------------------------------------------------------------ the list of all -- */
-
-static void list_one(yajl_gen g, struct model *m, const struct model_block *b,
-		     struct json_stacks *stacks)
-{
-	yajl_gen_map_open(g);
-	json_number(g, "id", b->ordinal);
-	json_address(g, b->addr);
-	json_moment(g, m, "timestamp", b->time_ns);
-	json_number(g, "thread", b->tid);
-	json_number(g, "page_size", b->size);
-	json_boolean(g, "is_major", b->flags & EV_F_MAJOR);
-	json_stacks_refer(stacks, g, b->stack);
-	yajl_gen_map_close(g);
-}
-
-static int list_json(struct model *m, const struct view *v, const struct allocations *a, FILE *out)
-{
-	yajl_gen g = json_begin(out, true);
-	struct json_stacks stacks = {0};
-	int ret = g ? json_stacks_init(&stacks, m) : -ENOMEM;
-
-	if (ret) {
-		if (g)
-			yajl_gen_free(g);
-		return ret;
-	}
-	yajl_gen_map_open(g);
-	json_name(g, "faults");
-	yajl_gen_array_open(g);
-	for (uint64_t i = v->skip; i < a->at.n; i++)
-		list_one(g, m, &a->at.at[i].block, &stacks);
-	yajl_gen_array_close(g);
-	json_stacks_write(&stacks, g, m);
-	json_number(g, "total_count", a->total);
-	yajl_gen_map_close(g);
-	yajl_gen_free(g);
-	json_stacks_free(&stacks);
-	return ferror(out) ? -EIO : 0;
-}
-
-static void list_text(struct model *m, const struct view *v, const struct allocations *a, FILE *out)
-{
-	char size[24];
-
-	fprintf(out, "%11s  %-14s %8s %10s\n", "seconds", "address", "thread", "page");
-	for (uint64_t i = v->skip; i < a->at.n; i++) {
-		const struct model_block *b = &a->at.at[i].block;
-
-		fprintf(out, "%11.6f  %-14llx %8u %10s%s\n", (double)b->time_ns / 1e9,
-			(unsigned long long)b->addr, b->tid, human_bytes(b->size, size),
-			b->flags & EV_F_MAJOR ? "  major" : "");
-		text_stack(m, b->stack, FRAMES, "                  ", out);
-	}
-	text_rest(v, a->total, "page fault", out);
-}
-
-int faults_list(struct model *m, const struct view *v, FILE *out, uint64_t *total,
-		struct mp_err *err)
-{
-	struct allocations a;
-	int ret = allocations_collect(m, v, NULL, &a, err);
-
-	if (ret)
-		return ret;
-	*total = a.total;
-	if (v->json)
-		ret = list_json(m, v, &a, out);
-	else
-		list_text(m, v, &a, out);
-	allocations_free(&a);
-	if (ret)
-		mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write the report: %s", strerror(-ret));
-	return ret;
 }
