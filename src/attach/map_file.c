@@ -32,10 +32,10 @@ static bool is_replaced(pid_t pid, const struct map *map, int fd)
 	return is;
 }
 
-static void map_files_path(pid_t pid, const struct map *map, char path[128])
+void map_files_path(pid_t pid, uint64_t start, uint64_t end, char path[static MAP_FILES_PATH])
 {
-	snprintf(path, 128, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, proc_of(pid), map->start,
-		 map->end);
+	snprintf(path, MAP_FILES_PATH, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, proc_of(pid),
+		 start, end);
 }
 
 /* Opens the regular file at the path of @map.  O_NONBLOCK, because the target can have put a fifo there. */
@@ -59,11 +59,11 @@ static int open_by_path(pid_t pid, const struct map *map, struct stat *st)
 
 int map_open(pid_t pid, const struct map *map)
 {
-	char path[128];
+	char path[MAP_FILES_PATH];
 	struct stat st = {0};
 	int fd;
 
-	map_files_path(pid, map, path);
+	map_files_path(pid, map->start, map->end, path);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		if (!is_replaced(pid, map, fd))
@@ -82,11 +82,11 @@ int map_open(pid_t pid, const struct map *map)
 
 int map_open_late(pid_t pid, const struct map *map, bool *is_mapped)
 {
-	char path[128];
+	char path[MAP_FILES_PATH];
 	struct stat st = {0}, link;
 	int fd;
 
-	map_files_path(pid, map, path);
+	map_files_path(pid, map->start, map->end, path);
 	fd = *is_mapped ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	if (fd >= 0) {
 		/* Another file can have been mapped at exactly the same addresses at this moment. */
@@ -116,10 +116,10 @@ bool map_has(pid_t pid, const struct map *map, uint64_t addr, const void *bytes,
 
 int map_open_block(pid_t pid, const struct map *map)
 {
-	char path[128];
+	char path[MAP_FILES_PATH];
 	int fd;
 
-	map_files_path(pid, map, path);
+	map_files_path(pid, map->start, map->end, path);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }

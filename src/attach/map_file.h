@@ -5,9 +5,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include "attach/maps.h"
 #include "lib/check.h"
+
+enum { MAP_FILES_PATH = 80 };
+
+/* Writes the path at which the kernel has the file that is mapped to @start to @end.  Opening it needs CAP_SYS_ADMIN or
+ * CAP_CHECKPOINT_RESTORE; the path exists only while there is a mapping of exactly these addresses. */
+void map_files_path(pid_t pid, uint64_t start, uint64_t end, char path[static MAP_FILES_PATH]);
 
 /* Opens the file of a map as the target sees it: through map_files, else by /proc/PID/root + path;
  * checks the inode.  Return: descriptor or -errno; -EAGAIN: another file is mapped there now. */

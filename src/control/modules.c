@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "control/modules.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "attach/map_file.h"
 #include "attach/procfs.h"
 #include "inject/find.h"
 #include "inject/hooks/names.h"
@@ -130,18 +132,16 @@ struct code_entry *recording_code(struct recording *rec, size_t *n)
 }
 
 /* Return: the file to read the symbols of @e from, in @path or NULL for the one that has its name here; "": none. */
-static const char *symbol_file(const struct code_entry *e, pid_t pid, char *path, size_t size)
+static const char *symbol_file(const struct code_entry *e, pid_t pid, char path[static PATH_MAX])
 {
 	struct stat st;
 
 	/* Prefers the mapped file itself, even if it was deleted or replaced.  If that cannot be
 	 * opened, uses the file that has its name in the target's root. */
-	snprintf(path, size, "/proc/%d/map_files/%llx-%llx", proc_of(pid),
-		 (unsigned long long)(e->m.start - e->add),
-		 (unsigned long long)(e->m.end - e->add));
+	map_files_path(pid, e->m.start - e->add, e->m.end - e->add, path);
 	if (e->in_tables && !access(path, R_OK))
 		return path;
-	snprintf(path, size, "/proc/%d/root%s", proc_of(pid), e->m.path);
+	snprintf(path, PATH_MAX, "/proc/%d/root%s", proc_of(pid), e->m.path);
 	if (access(path, R_OK))
 		path = NULL;
 	/* The build id shows whether the file is another one now. */
@@ -155,7 +155,7 @@ struct symbols *recording_symbols(struct recording *rec)
 {
 	struct symbols *symbols = symbols_new(NULL);
 	struct code_entry *entry;
-	char path[4096];
+	char path[PATH_MAX];
 	size_t n;
 
 	if (!symbols)
@@ -163,7 +163,7 @@ struct symbols *recording_symbols(struct recording *rec)
 	entry = recording_code(rec, &n);
 	for (size_t i = 0; i < n; i++) {
 		if (symbols_add_module(symbols, &entry[i].m,
-				       symbol_file(&entry[i], rec->t->pid, path, sizeof(path))))
+				       symbol_file(&entry[i], rec->t->pid, path)))
 			continue;
 	}
 	free(entry);

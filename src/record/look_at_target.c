@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "attach/map_file.h"
 #include "attach/pagemap.h"
 #include "attach/procfs.h"
 #include "attach/smaps.h"
@@ -73,12 +74,10 @@ static void add_span(struct aggregator *a, int fd, uint64_t addr, uint64_t lengt
 static bool is_block_mapped(const struct recorder_config *c)
 {
 	const struct ss_journal *j = c->journal;
-	char path[80];
+	char path[MAP_FILES_PATH];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", proc_of(c->pid),
-		 (unsigned long long)j->session_addr,
-		 (unsigned long long)j->session_addr + j->session_length);
+	map_files_path(c->pid, j->session_addr, j->session_addr + j->session_length, path);
 	return j->session_addr && (!lstat(path, &st) || errno != ENOENT);
 }
 
