@@ -10,26 +10,25 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "attach/namespace.h"
 #include "attach/procfs.h"
 
 #define DIGITS	   (CGROUP_CONTAINER - 1u)
 #define UID_LENGTH (CGROUP_POD - 1u)
-/* PROC_CGROUP_INIT_INO of the kernel: the namespace of the machine. */
-#define INIT_NAMESPACE 0xeffffffbu
 
 /* Return: 0 or a negative errno. */
-static int enter_namespace_of(pid_t pid, ino_t own)
+static int enter_namespace_of(pid_t pid)
 {
 	char path[64];
-	struct stat st;
-	int fd, ret;
+	struct stat own, st;
+	int fd, ret = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/cgroup", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	ret = fstat(fd, &st) ? -errno : 0;
-	if (!ret && st.st_ino != own && setns(fd, CLONE_NEWCGROUP))
+	if (fstat(fd, &st) || stat("/proc/self/ns/cgroup", &own) ||
+	    (st.st_ino != own.st_ino && setns(fd, CLONE_NEWCGROUP)))
 		ret = -errno;
 	close(fd);
 	return ret;
@@ -37,14 +36,10 @@ static int enter_namespace_of(pid_t pid, ino_t own)
 
 int cgroups_enter_machine(void)
 {
-	struct stat own;
-
-	if (stat("/proc/self/ns/cgroup", &own))
-		return errno == ENOENT ? 0 : -errno; /* before Linux 4.6 */
-	if (own.st_ino == INIT_NAMESPACE)
+	if (!namespace_is_inner("cgroup"))
 		return 0;
 	/* A security module can protect process 1; 2 is kthreadd then, which is in the namespace of the machine. */
-	return enter_namespace_of(1, own.st_ino) ? enter_namespace_of(2, own.st_ino) : 0;
+	return enter_namespace_of(1) ? enter_namespace_of(2) : 0;
 }
 
 int cgroups_read(pid_t pid, struct cgroups *c)

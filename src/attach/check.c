@@ -6,14 +6,12 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+#include "attach/namespace.h"
 #include "attach/refusal.h"
 
 #define CAP_SYS_PTRACE 19 /* linux/capability.h */
-/* The first user namespace: include/linux/proc_ns.h */
-#define USER_INIT_INO 0xEFFFFFFDu
-#define END_MS	      20 /* until the end of a killed process becomes visible */
+#define END_MS	       20 /* until the end of a killed process becomes visible */
 
 int check_ptrace_scope(void)
 {
@@ -28,29 +26,15 @@ int check_ptrace_scope(void)
 	return c - '0';
 }
 
-bool check_other_namespace(pid_t pid, const char *kind)
-{
-	char own[64], path[64], ours[64], theirs[64];
-	ssize_t a, b;
-
-	snprintf(own, sizeof(own), "/proc/self/ns/%s", kind);
-	snprintf(path, sizeof(path), "/proc/%d/ns/%s", proc_of(pid), kind);
-	a = readlink(own, ours, sizeof(ours));
-	b = readlink(path, theirs, sizeof(theirs));
-	return a > 0 && b > 0 && (a != b || memcmp(ours, theirs, (size_t)a));
-}
-
 /* The kernel does not show the namespaces of a process that memprof may not trace.  If memprof is
  * in a user namespace other than the first, such a process is most likely outside of that. */
 static bool in_other_userns(pid_t pid)
 {
 	char path[64], theirs[64];
-	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", proc_of(pid));
-	if (readlink(path, theirs, sizeof(theirs)) < 0)
-		return !stat("/proc/self/ns/user", &st) && st.st_ino != USER_INIT_INO;
-	return check_other_namespace(pid, "user");
+	return readlink(path, theirs, sizeof(theirs)) < 0 ? namespace_is_inner("user")
+							  : namespace_is_other(pid, "user");
 }
 
 int check_traced(const struct target *t, pid_t tracer, struct mp_err *err)

@@ -17,9 +17,6 @@ bool check_ended(const struct proc_status *st);
 bool check_alive(const struct target *t);
 /* Return: kernel.yama.ptrace_scope, 0 without yama (admin-guide/LSM/Yama). */
 int check_ptrace_scope(void);
-/* Is @pid in another namespace than memprof?  @kind: "user", "pid" ... as in /proc/PID/ns.  Return:
- * false also if that cannot be read. */
-bool check_other_namespace(pid_t pid, const char *kind);
 /* Fills @err: @t is traced by @tracer.  Return: -EBUSY. */
 int check_traced(const struct target *t, pid_t tracer, struct mp_err *err);
 

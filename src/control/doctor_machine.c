@@ -12,6 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 #include "attach/check.h"
+#include "attach/namespace.h"
 #include "attach/refusal.h"
 #include "attach/track.h"
 #include "control/descriptors.h"
@@ -27,9 +28,6 @@
 #define NONE	   (64ull << 10) /* bytes that not even its beginning fits in */
 #define PROBE_RING (512ull << 10)
 #define PAGE	   4096
-/* Inode numbers of the first namespaces: include/linux/proc_ns.h */
-#define USER_INIT_INO 0xEFFFFFFDu
-#define PID_INIT_INO  0xEFFFFFFCu
 
 #ifndef CAP_CHECKPOINT_RESTORE
 #define CAP_CHECKPOINT_RESTORE 40
@@ -38,15 +36,6 @@
 static bool may(const struct proc_status *self, int capability)
 {
 	return self->cap_effective >> capability & 1;
-}
-
-static bool is_inner(const char *kind, ino_t first)
-{
-	char path[64];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
-	return !stat(path, &st) && st.st_ino != first;
 }
 
 static void kernel(struct notes *n)
@@ -86,7 +75,7 @@ static void ptrace_permission(struct notes *n, const struct proc_status *self)
 /* Filters and files of mappings can be read only with capabilities of the first user namespace. */
 static void capabilities(struct notes *n, const struct proc_status *self)
 {
-	bool admin = may(self, CAP_SYS_ADMIN), inner = is_inner("user", USER_INIT_INO);
+	bool admin = may(self, CAP_SYS_ADMIN), inner = namespace_is_inner("user");
 	bool files = !inner && may(self, CAP_CHECKPOINT_RESTORE);
 
 	if (admin && !inner)
@@ -111,7 +100,7 @@ static void capabilities(struct notes *n, const struct proc_status *self)
 
 static void container(struct notes *n)
 {
-	bool user = is_inner("user", USER_INIT_INO), pid = is_inner("pid", PID_INIT_INO);
+	bool user = namespace_is_inner("user"), pid = namespace_is_inner("pid");
 
 	if (!user && !pid)
 		note(n, VERDICT_OK, MP_EXIT_OK, "namespaces", "",

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "attach/check.h"
 #include "attach/limits.h"
+#include "attach/namespace.h"
 #include "control/doctor_findings.h"
 #include "control/takeover.h"
 #include "inject/find.h"
@@ -31,8 +31,8 @@ static char *read_text(pid_t pid, const char *name)
 
 static void surroundings(struct notes *n, const struct target *t)
 {
-	bool user = check_other_namespace(t->pid, "user"),
-	     pid = check_other_namespace(t->pid, "pid"), mnt = check_other_namespace(t->pid, "mnt");
+	bool user = namespace_is_other(t->pid, "user"), pid = namespace_is_other(t->pid, "pid"),
+	     mnt = namespace_is_other(t->pid, "mnt");
 	char *label = read_text(t->pid, "attr/current");
 
 	if (label)

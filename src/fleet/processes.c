@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "attach/cgroups.h"
+#include "attach/namespace.h"
 #include "attach/process_name.h"
 #include "attach/procfs.h"
 #include "model/pattern.h"
@@ -22,8 +23,6 @@
 #define LOOK_AGAIN_NS 10000000000u
 #define RETRY_NS      60000000000u
 #define MOST_REFUSALS 3
-/* PROC_PID_INIT_INO of the kernel: the namespace of the machine's processes. */
-#define INIT_NAMESPACE 0xeffffffcu
 
 /* ---------------------------------------------------------------------- filter -- */
 
@@ -101,10 +100,7 @@ static bool is_young(uint64_t start, uint64_t now)
 
 static bool is_init(pid_t pid)
 {
-	struct stat namespace;
-
-	return pid == 1 && !stat("/proc/self/ns/pid", &namespace) &&
-	       namespace.st_ino == INIT_NAMESPACE;
+	return pid == 1 && !namespace_is_inner("pid");
 }
 
 /* The kernel checks for opening this file what it checks for attaching. */
