@@ -369,7 +369,7 @@ check-fast: ## what needs no process and no package: layers, format, unit tests
 
 N ?= 20
 check-flaky: all unit victims faults ## N=20 runs of the tests (or of T) beside busy processes; lists what failed
-	scripts/check-flaky $(N) '$(PROVE)' $(if $(T),$(foreach t,$(T),$(call named,$(t))),$(TESTS))
+	scripts/check-flaky $(O) $(N) '$(PROVE)' $(if $(T),$(foreach t,$(T),$(call named,$(t))),$(TESTS))
 
 # WARN has no -Werror here: gcc warns that ThreadSanitizer does not support fences.
 tsan: victims ## the recorder and the reports under ThreadSanitizer
