@@ -420,17 +420,17 @@ LINTS = layers format cppcheck page tidy
 lint: $(LINTS:%=lint-%) ## layers, format, cppcheck, clang-tidy; prettier, tsc and eslint for the page
 lint-layers: all
 	scripts/check-layers $(O) $(foreach f,$(FOLDERS),'$(f): $(DEPS_$(f))') 'tools: formats lib'
-lint-format:
-	clang-format --dry-run -Werror $(SOURCES)
 # These run again only if what they read has changed.
+lint-format:
+	@scripts/verified format clang-format .clang-format $(SOURCES) -- clang-format --dry-run -Werror $(SOURCES)
 lint-cppcheck: all
-	scripts/verified cppcheck cppcheck src -- cppcheck --quiet -j 2 --error-exitcode=1 --std=c11 \
+	@scripts/verified cppcheck cppcheck src -- cppcheck --quiet -j 2 --error-exitcode=1 --std=c11 \
 		--inline-suppr -Isrc -D_GNU_SOURCE -D__x86_64__ --suppress=missingIncludeSystem \
 		--enable=warning,portability $(LINTED)
 lint-page: all
-	$(if $(wildcard web/node_modules/eslint),scripts/verified page npm $(PAGE_SOURCES) tests/page -- npm --prefix web run --silent lint)
+	@$(if $(wildcard web/node_modules/eslint),scripts/verified page npm $(PAGE_SOURCES) tests/page -- npm --prefix web run --silent lint)
 lint-tidy: all
-	scripts/verified tidy clang-tidy .clang-tidy scripts/tidy src -- scripts/tidy $(O) \
+	@scripts/verified tidy clang-tidy .clang-tidy scripts/tidy src -- scripts/tidy $(O) \
 		'-std=gnu11 -Isrc -I$(O) -D_GNU_SOURCE -DMEMPROF_VERSION="$(VERSION)"' $(LINTED)
 
 format: ## clang-format on all sources

@@ -14,7 +14,7 @@ fuzz: ## each fuzz target for FUZZ_SECONDS
 
 fuzz-corpus: ## each fuzz target with the inputs of its corpus, if the sources have changed
 	@scripts/setup build fuzz
-	scripts/verified fuzz clang src tests/fuzz scripts/fuzz -- $(MAKE) fuzz-inputs
+	@scripts/verified fuzz clang src tests/fuzz scripts/fuzz -- $(MAKE) fuzz-inputs
 
 # It saves more time to compile without optimization than the programs then take longer.
 fuzz-inputs:
