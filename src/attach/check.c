@@ -10,8 +10,9 @@
 #include "attach/namespace.h"
 #include "attach/refusal.h"
 
-#define CAP_SYS_PTRACE 19 /* linux/capability.h */
-#define END_MS	       20 /* until the end of a killed process becomes visible */
+#define CAP_SYS_PTRACE 19   /* linux/capability.h */
+#define END_MS	       20   /* until the end of a killed process becomes visible */
+#define DYING_MS       2000 /* until all of its threads got a processor to end */
 
 int check_ptrace_scope(void)
 {
@@ -102,7 +103,7 @@ int target_ask_again(const struct target *t, int error, struct mp_err *err)
 {
 	struct pollfd p = {.fd = t->pidfd, .events = POLLIN};
 
-	if (poll(&p, 1, END_MS) == 1)
+	if (poll(&p, 1, error == -ESRCH ? DYING_MS : END_MS) == 1)
 		return refuse_ended(t, err);
 	return target_check_program(t, err) ? -ESRCH : error;
 }

@@ -115,7 +115,8 @@ int target_check_program(const struct target *t, struct mp_err *err);
  * @t: after target_look(), not closed
  * @error, @err: the failure; replaced if that was the reason
  *
- * Waits some milliseconds until the end of a killed process becomes visible.
+ * Waits some milliseconds until the end of a killed process becomes visible; after -ESRCH up to 2 s, because the
+ * threads of a killed process end only when they get a processor.  The process must not be stopped.
  * Return: @error, or -ESRCH.
  */
 int target_ask_again(const struct target *t, int error, struct mp_err *err);
