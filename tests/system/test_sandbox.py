@@ -420,7 +420,8 @@ class Sandbox(t.Case):
     def test_no_processor_time(self):
         """attach says that a thread gets no processor time, and leaves the process alone"""
         path = self.cgroup("cpu")
-        p = self.victim("churn", "16")
+        # A few threads can all stop within the two milliseconds that the group gets while memprof waits.
+        p = self.victim("crowd", "many", 4000)
         before = t.identity(p.pid)
         for name, value in (("cpu.cfs_period_us", 1000000), ("cpu.cfs_quota_us", 1000)):
             with open(f"{path}/{name}", "w") as f:
@@ -428,7 +429,7 @@ class Sandbox(t.Case):
         with open(f"{path}/cgroup.procs", "w") as f:
             f.write(str(p.pid))
         try:
-            r = self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("r"), status=17)
+            r = self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("r"), "--for", "1s", status=17)
             self.assertRegex(r.stderr, r"thread \d+ of .* did not stop in time "
                                        r"\(it is ready to run, but gets no processor time; \d+ of \d+ threads did not stop\); the process was left alone")
         finally:
