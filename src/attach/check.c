@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "attach/namespace.h"
 #include "attach/refusal.h"
+#include "lib/deadline.h"
 
 #define CAP_SYS_PTRACE 19   /* linux/capability.h */
 #define END_MS	       20   /* until the end of a killed process becomes visible */
@@ -102,10 +103,15 @@ int target_check_program(const struct target *t, struct mp_err *err)
 int target_ask_again(const struct target *t, int error, struct mp_err *err)
 {
 	struct pollfd p = {.fd = t->pidfd, .events = POLLIN};
+	struct deadline deadline = deadline_in_ms(error == -ESRCH ? DYING_MS : END_MS);
 
-	if (poll(&p, 1, error == -ESRCH ? DYING_MS : END_MS) == 1)
-		return refuse_ended(t, err);
-	return target_check_program(t, err) ? -ESRCH : error;
+	do {
+		if (poll(&p, 1, END_MS) == 1)
+			return refuse_ended(t, err);
+		if (target_check_program(t, err))
+			return -ESRCH;
+	} while (!deadline_passed(&deadline));
+	return error;
 }
 
 int target_refused(const struct target *t, int error, struct mp_err *err)
