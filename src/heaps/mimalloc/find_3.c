@@ -3,7 +3,7 @@
  * Finds mimalloc 3's page map without symbols, in a module that has its messages: a static variable
  * points to it, and it leads to pages that are where it says.
  *
- * Layout: types.h and internal.h of 3.0 and 3.4; for 3.6 what Debian's libraries do.
+ * Layout: types.h and internal.h of 3.0 and 3.4; for 3.6 and 3.7 what Debian's libraries do.
  */
 #include <string.h>
 #include "heaps/mimalloc/mimalloc_3.h"
@@ -72,6 +72,7 @@ static const struct mi3_layout layouts[] = {
 	.memid = 104,
 	.arena_kind = 6,
 	.map = 80,
+	.slot_step = 1,
 	.arena_slices = 48,
 	.heap_pages = 1400,
 	.queues = MI3_MAX_QUEUES,
@@ -93,8 +94,31 @@ static const struct mi3_layout layouts[] = {
 	.memid = 104,
 	.arena_kind = 6,
 	.map = 72,
+	.slot_step = 1,
 	.arena_slices = 48,
 	.heap_pages = 1400,
+	.queues = MI3_MAX_QUEUES,
+    },
+    {
+	.version = "3.7.0",
+	.header = MI3_IN_CHUNK,
+	.page_bytes = 128,
+	.thread = 8,
+	.free = 16,
+	.used = 40,
+	.capacity = 56,
+	.local_free = 24,
+	.thread_free = 64,
+	.block_size = 32,
+	.start = 48,
+	.heap = 72,
+	.next = 88,
+	.memid = 104,
+	.arena_kind = 6,
+	.map = 72,
+	.slot_step = 5,
+	.arena_slices = 48,
+	.heap_pages = 1408,
 	.queues = MI3_MAX_QUEUES,
     },
 };
@@ -141,7 +165,8 @@ static bool in_place(struct mi3 *w, uint64_t at, uint64_t slice, const struct mi
 	uint64_t base =
 		     w->layout->header == MI3_IN_CHUNK ? p->mem.arena & -MI3_CHUNK : p->mem.arena,
 		 first = base + ((uint64_t)p->mem.slice << MI3_SLICE_SHIFT),
-		 slot = (slice & -MI3_CHUNK) + (slice % MI3_CHUNK >> MI3_SLICE_SHIFT) * HEADER_SIZE;
+		 index = (slice >> MI3_SLICE_SHIFT) * w->layout->slot_step % MI3_CHUNK_SLICES,
+		 slot = (slice & -MI3_CHUNK) + index * HEADER_SIZE;
 
 	switch (w->layout->header) {
 	case MI3_BEFORE:

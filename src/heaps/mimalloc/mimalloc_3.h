@@ -10,13 +10,14 @@
 #include "lib/vec.h"
 #include "snapshot/image.h"
 
-#define MI3_SLICE_SHIFT 16
-#define MI3_SLICE	(1ull << MI3_SLICE_SHIFT)
-#define MI3_SUB_SHIFT	29   /* log2 of the bytes covered by a part of the map */
-#define MI3_SUB_WORDS	8192 /* slices in a part */
-#define MI3_MAX_KEYS	256  /* parts that are tried, to find the map */
-#define MI3_CHUNK	(256ull << 20)
-#define MI3_MAX_QUEUES	75
+#define MI3_SLICE_SHIFT	 16
+#define MI3_SLICE	 (1ull << MI3_SLICE_SHIFT)
+#define MI3_SUB_SHIFT	 29   /* log2 of the bytes covered by a part of the map */
+#define MI3_SUB_WORDS	 8192 /* slices in a part */
+#define MI3_MAX_KEYS	 256  /* parts that are tried, to find the map */
+#define MI3_CHUNK	 (256ull << 20)
+#define MI3_CHUNK_SLICES (MI3_CHUNK >> MI3_SLICE_SHIFT)
+#define MI3_MAX_QUEUES	 75
 
 /* Where the header of a page is. */
 enum mi3_header {
@@ -39,6 +40,8 @@ struct mi3_layout {
 	uint8_t next, memid;
 	uint8_t arena_kind; /* MI_MEM_ARENA */
 	uint8_t map;	    /* the first part of the page map */
+	/* MI3_IN_CHUNK: the table has the entry of slice i at i times this, modulo its length */
+	uint8_t slot_step;
 	uint8_t arena_slices;
 	uint16_t heap_pages; /* page_count; or the queues of pages, which have a count each */
 	uint8_t queues;
