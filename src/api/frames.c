@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "api/error.h"
 #include "api/sized.h"
-#include "model/frames.h"
+#include "model/names/frames.h"
 
 struct memprof_frames {
 	struct model *m;

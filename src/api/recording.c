@@ -5,7 +5,7 @@
 #include "api/error.h"
 #include "api/frames.h"
 #include "api/sized.h"
-#include "model/filter.h"
+#include "model/filter/filter.h"
 #include "model/losses.h"
 #include "model/model.h"
 #include "model/stack_order.h"

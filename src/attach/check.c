@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/namespace.h"
+#include "attach/proc/namespace.h"
 #include "attach/refusal.h"
 #include "lib/deadline.h"
 

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "attach/breakpoint.h"
-#include "attach/map_file.h"
+#include "attach/proc/map_file.h"
 #include "attach/target.h"
 #include "formats/column.h"
 #include "lib/debuginfod_urls.h"

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "attach/check.h"
-#include "attach/stat.h"
+#include "attach/proc/stat.h"
 
 #define PAGE	   4096
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h */

@@ -11,8 +11,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 #include "arch/arch.h"
-#include "attach/map_file.h"
-#include "attach/procfs.h"
+#include "attach/proc/map_file.h"
+#include "attach/proc/procfs.h"
 
 int mem_open(struct mem *mem, pid_t pid)
 {

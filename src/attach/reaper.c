@@ -3,7 +3,7 @@
 
 #include <signal.h>
 #include <unistd.h>
-#include "attach/stat.h"
+#include "attach/proc/stat.h"
 
 /* Some reapers wait for their orphans by polling. */
 #define KEPT_MS 5000

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "attach/procfs.h"
+#include "attach/proc/procfs.h"
 #include "lib/check.h"
 #include "lib/err.h"
 

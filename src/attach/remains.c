@@ -3,7 +3,7 @@
 
 #include <signal.h>
 #include <string.h>
-#include "attach/stat.h"
+#include "attach/proc/stat.h"
 
 /* Page faults of a copy that made another one: those of its instruction and of the kernel's own
  * accesses. */

@@ -14,7 +14,7 @@
 #ifndef ATTACH_REMAINS_H
 #define ATTACH_REMAINS_H
 
-#include "attach/procfs.h"
+#include "attach/proc/procfs.h"
 #include "lib/check.h"
 
 struct remains {

@@ -9,7 +9,7 @@
 #include <sys/ptrace.h>
 #include <time.h>
 #include <unistd.h>
-#include "attach/procfs.h"
+#include "attach/proc/procfs.h"
 
 #define PATIENCE_NS 2000000 /* other threads of the target can be stopped during this time */
 

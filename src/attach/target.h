@@ -17,9 +17,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "arch/arch.h"
-#include "attach/maps.h"
 #include "attach/mem.h"
-#include "attach/procfs.h"
+#include "attach/proc/maps.h"
+#include "attach/proc/procfs.h"
 #include "lib/check.h"
 #include "lib/deadline.h"
 #include "lib/err.h"

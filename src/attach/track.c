@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "attach/pagemap.h"
+#include "attach/proc/pagemap.h"
 #include "lib/fault.h"
 
 /* Linux 6.7: uapi linux/userfaultfd.h; Debian 12 has an older version of that header */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/procfs.h"
+#include "attach/proc/procfs.h"
 #include "cmd/cmd.h"
 #include "cmd/commands.h"
 #include "cmd/options/help_text.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/cgroups.h"
+#include "attach/proc/cgroups.h"
 #include "cmd/cmd.h"
 #include "cmd/options/options.h"
 #include "formats/file.h"

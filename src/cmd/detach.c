@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/maps.h"
-#include "attach/procfs.h"
+#include "attach/proc/maps.h"
+#include "attach/proc/procfs.h"
 #include "attach/target.h"
 #include "cmd/cmd.h"
 #include "cmd/notices.h"

@@ -11,7 +11,7 @@
 #include "export/output.h"
 #include "lib/human.h"
 #include "lib/printable.h"
-#include "model/amount.h"
+#include "model/filter/amount.h"
 #include "model/model.h"
 
 static const char help[] =

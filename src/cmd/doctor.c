@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cmd/cmd.h"
 #include "cmd/options/process.h"
-#include "control/doctor.h"
+#include "control/doctor/doctor.h"
 #include "export/text/terminal.h"
 #include "lib/hex.h"
 #include "lib/json_gen.h"

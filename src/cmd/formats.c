@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include "cmd/cmd.h"
-#include "model/amount.h"
+#include "model/filter/amount.h"
 
 #define MAX_LINES 100000u
 

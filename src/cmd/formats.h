@@ -7,9 +7,9 @@
 #include "export/format.h"
 #include "formats/file.h"
 #include "lib/err.h"
-#include "model/shown.h"
+#include "model/names/shown.h"
 
-/* Options that say how stacks are shown (model/shown.h).  Handled by show_option(). */
+/* Options that say how stacks are shown (model/names/shown.h).  Handled by show_option(). */
 #define SHOW_OPTION 0x4000
 /* clang-format off */
 #define SHOW_OPTIONS \

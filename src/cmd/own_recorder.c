@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "attach/procfs.h"
+#include "attach/proc/procfs.h"
 #include "attach/target.h"
 #include "cmd/background.h"
 #include "cmd/cmd.h"

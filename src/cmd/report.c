@@ -16,9 +16,9 @@
 #include "lib/human.h"
 #include "lib/printable.h"
 #include "model/model.h"
-#include "model/quick.h"
-#include "model/shape.h"
-#include "model/weight.h"
+#include "model/sums/quick.h"
+#include "model/sums/shape.h"
+#include "model/sums/weight.h"
 
 static const char help[] =
     "usage: memprof report FILE [options]\n"

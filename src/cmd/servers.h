@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 #include "lib/debuginfod_urls.h"
-#include "unwind/debuginfod.h"
+#include "unwind/symbols/debuginfod.h"
 
 /* The options --debuginfod and --no-debuginfod, for --help. */
 /* clang-format off */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include "attach/mem.h"
-#include "attach/procfs.h"
+#include "attach/proc/procfs.h"
 #include "cmd/cmd.h"
 #include "cmd/options/parse.h"
 #include "cmd/options/process.h"

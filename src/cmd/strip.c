@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include "cmd/cmd.h"
 #include "lib/printable.h"
-#include "model/amount.h"
+#include "model/filter/amount.h"
 #include "record/culling/cull_file.h"
 
 static const char help[] =

@@ -160,7 +160,7 @@ static uint32_t part_of(uint64_t ns, uint64_t all)
 	return ppm < (double)UINT32_MAX ? (uint32_t)ppm : UINT32_MAX;
 }
 
-/* What a recording with a budget has cost (record/cost.h). */
+/* What a recording with a budget has cost (record/budget/cost.h). */
 static void print_cost(const struct summary *s, const struct recorder_cost *c)
 {
 	uint64_t all = c->target_ns;

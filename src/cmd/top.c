@@ -10,7 +10,7 @@
 #include "cmd/options/process.h"
 #include "export/text/terminal.h"
 #include "lib/printable.h"
-#include "model/pattern.h"
+#include "model/filter/pattern.h"
 #include "record/pieces/carry.h"
 
 #define LEAST_DELAY_MS 100

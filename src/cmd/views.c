@@ -11,7 +11,7 @@
 #include "export/lists/sum_lists.h"
 #include "export/lists/timeline.h"
 #include "lib/human.h"
-#include "model/amount.h"
+#include "model/filter/amount.h"
 #include "model/model.h"
 
 #define TEXT_COUNT 100	/* default number of entries in a text list */

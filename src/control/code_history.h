@@ -18,9 +18,9 @@
 #include "lib/check.h"
 #include "lib/texts.h"
 #include "lib/vec.h"
-#include "record/code_ranges.h"
 #include "record/pieces/carry.h"
 #include "record/sideband.h"
+#include "record/stacks/code_ranges.h"
 
 struct code_entry {
 	struct mp_module m; /* as it is recorded */

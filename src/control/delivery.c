@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/procfs.h"
+#include "attach/proc/procfs.h"
 #include "control/notices.h"
 #include "control/output_name.h"
 #include "lib/printable.h"

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "attach/map_file.h"
+#include "attach/proc/map_file.h"
 #include "formats/binaries.h"
 #include "formats/session.h"
 #include "lib/file_state.h"
-#include "unwind/symbols.h"
+#include "unwind/symbols/symbols.h"
 
 static bool any_within(const uint64_t *pc, uint64_t n, uint64_t low, uint64_t high)
 {

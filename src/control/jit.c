@@ -7,16 +7,16 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "attach/procfs.h"
-#include "attach/root_file.h"
-#include "attach/stat.h"
+#include "attach/proc/procfs.h"
+#include "attach/proc/root_file.h"
+#include "attach/proc/stat.h"
 #include "control/notices.h"
 #include "control/state.h"
 #include "lib/path.h"
 #include "lib/printable.h"
-#include "unwind/jit_names.h"
-#include "unwind/jitdump.h"
-#include "unwind/perf_map.h"
+#include "unwind/symbols/jit_names.h"
+#include "unwind/symbols/jitdump.h"
+#include "unwind/symbols/perf_map.h"
 
 #define SLACK_S 2 /* how much the times of a process and of a file can differ */
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "unwind/symbols.h"
+#include "unwind/symbols/symbols.h"
 
 struct notices;
 struct recording;

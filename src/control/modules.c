@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "attach/map_file.h"
-#include "attach/procfs.h"
+#include "attach/proc/map_file.h"
+#include "attach/proc/procfs.h"
 #include "inject/find.h"
 #include "inject/hooks/names.h"
 #include "lib/deadline.h"

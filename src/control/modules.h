@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include "control/state.h"
 #include "formats/file.h"
-#include "unwind/symbols.h"
+#include "unwind/symbols/symbols.h"
 
 /* Notes the code in the tables of the session, which were updated since @read_ns (CLOCK_MONOTONIC).  The caller holds rec->lock.
  * Return: 0 or -ENOMEM. */

@@ -8,7 +8,7 @@
 #include "lib/debuginfod_urls.h"
 #include "record/select.h"
 
-struct debuginfod; /* unwind/debuginfod.h */
+struct debuginfod; /* unwind/symbols/debuginfod.h */
 struct notices;
 struct recording_orders; /* control/orders.h */
 struct steps;		 /* attach/steps.h */
@@ -22,7 +22,7 @@ struct recording_options {
 	uint64_t cull_ms;	  /* blocks that live shorter are only counted; 0: do not cull */
 	bool history;		  /* do not cull */
 	uint64_t sample_interval; /* mean bytes a sample; 0: record every allocation */
-	uint32_t overhead_ppm;	  /* budget (record/budget.h), millionths; 0: none */
+	uint32_t overhead_ppm;	  /* budget (record/budget/budget.h), millionths; 0: none */
 	uint64_t rotate;	  /* bytes of a piece, after which the next begins; 0: one file */
 	uint32_t keep;		  /* finished pieces that are not deleted; 0: all */
 	bool live_only;		  /* record only the live heap, written when asked */

@@ -21,7 +21,7 @@
 #include "record/recorder.h"
 #include "record/sideband.h"
 #include "stream/sender.h"
-#include "unwind/symbols.h"
+#include "unwind/symbols/symbols.h"
 
 struct recording {
 	struct target *t;

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include "inject/session.h"
 #include "record/recorder.h"
-#include "unwind/debuginfod.h"
-#include "unwind/symbols.h"
+#include "unwind/symbols/debuginfod.h"
+#include "unwind/symbols/symbols.h"
 
 /* Everything is borrowed from the recording. */
 struct summary {

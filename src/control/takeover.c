@@ -11,7 +11,7 @@
 #include "inject/find.h"
 #include "lib/human.h"
 #include "lib/printable.h"
-#include "model/history.h"
+#include "model/history/history.h"
 
 struct in_realloc {
 	uint32_t tid;

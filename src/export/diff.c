@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "formats/session.h"
-#include "model/at_time.h"
 #include "model/model.h"
+#include "model/sums/at_time.h"
 
 /* ------------------------------------------------------------------ frames -- */
 

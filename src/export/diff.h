@@ -13,8 +13,8 @@
 #include "export/tree.h"
 #include "lib/intern.h"
 #include "lib/vec.h"
-#include "model/frames.h"
 #include "model/group.h"
+#include "model/names/frames.h"
 
 struct model;
 

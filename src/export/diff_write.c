@@ -11,7 +11,7 @@
 #include "lib/json_gen.h"
 #include "lib/printable.h"
 #include "model/model.h"
-#include "model/weight.h"
+#include "model/sums/weight.h"
 
 #define MAX_FRAMES  12 /* of a stack in the text */
 #define MAX_COMMAND 90 /* characters of the command line in the graph */

@@ -9,7 +9,7 @@
 #include "export/text/text.h"
 #include "lib/human.h"
 #include "model/model.h"
-#include "model/weight.h"
+#include "model/sums/weight.h"
 
 /* Of the graph without its script, which lays it out anew for the window. */
 #define WIDTH	    1200.0

@@ -8,9 +8,9 @@
 #include "lib/intern.h"
 #include "lib/printable.h"
 #include "lib/vec.h"
+#include "model/filter/selection.h"
 #include "model/model.h"
-#include "model/selection.h"
-#include "model/weight.h"
+#include "model/sums/weight.h"
 
 #define PAGE	  4096u
 #define MAX_LINES UINT32_MAX /* for one block or sum; real recordings need fewer */

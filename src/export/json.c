@@ -14,11 +14,11 @@
 #include "formats/event.h"
 #include "formats/file.h"
 #include "lib/hex.h"
-#include "model/allocator.h"
 #include "model/losses.h"
 #include "model/model.h"
+#include "model/names/allocator.h"
 #include "model/stack_order.h"
-#include "model/weight.h"
+#include "model/sums/weight.h"
 
 static void write_processes(yajl_gen g, const struct model *m)
 {

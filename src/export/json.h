@@ -17,7 +17,7 @@ void json_info(yajl_gen g, const struct model *m);
 /* Writes only what a report says about the recording, and what in it is lost, estimated or uncertain. */
 int json_write_doubts(const struct model *m, FILE *out);
 
-/* Writes what a model of quick_load() (model/quick.h) has: the sums of what is live, and what is lost.  Return: 0 or a
+/* Writes what a model of quick_load() (model/sums/quick.h) has: the sums of what is live, and what is lost.  Return: 0 or a
  * negative errno. */
 int json_write_quick(struct model *m, FILE *out);
 

@@ -10,7 +10,7 @@
 #include "lib/human.h"
 #include "lib/vec.h"
 #include "model/model.h"
-#include "model/weight.h"
+#include "model/sums/weight.h"
 
 /* Positions from left to right are in percent, so that a plot of any width has text of one size.
  * Curves have their own coordinates, which the viewer stretches. */

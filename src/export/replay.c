@@ -6,10 +6,10 @@
 #include "export/output.h"
 #include "formats/replay.h"
 #include "lib/live.h"
+#include "model/filter/selection.h"
 #include "model/model.h"
-#include "model/selection.h"
+#include "model/sums/weight.h"
 #include "model/tids.h"
-#include "model/weight.h"
 
 struct replay_slot {
 	uint64_t time_ns; /* of the allocation; with the address, it identifies the block */

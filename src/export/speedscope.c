@@ -10,7 +10,7 @@
 #include "lib/vec.h"
 #include "model/model.h"
 #include "model/stack_order.h"
-#include "model/weight.h"
+#include "model/sums/weight.h"
 
 #define NCOSTS 5
 

@@ -11,9 +11,9 @@
 #include "formats/session.h"
 #include "lib/intern.h"
 #include "lib/vec.h"
-#include "model/names.h"
-#include "unwind/debuginfod.h"
-#include "unwind/symbols.h"
+#include "model/names/names.h"
+#include "unwind/symbols/debuginfod.h"
+#include "unwind/symbols/symbols.h"
 
 #define MAX_FRAMES 64
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The call tree: the outermost frame is at the root.  Its nodes are the frames that model/shown.h
+/* The call tree: the outermost frame is at the root.  Its nodes are the frames that model/names/shown.h
  * shows.  Sites with different lines are different nodes. */
 #ifndef EXPORT_TREE_H
 #define EXPORT_TREE_H
 
 #include <stdio.h>
-#include "model/frames.h"
 #include "model/group.h"
+#include "model/names/frames.h"
 
 struct model;
 

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "attach/cgroups.h"
-#include "attach/namespace.h"
-#include "attach/process_name.h"
-#include "attach/procfs.h"
-#include "model/pattern.h"
+#include "attach/proc/cgroups.h"
+#include "attach/proc/namespace.h"
+#include "attach/proc/process_name.h"
+#include "attach/proc/procfs.h"
+#include "model/filter/pattern.h"
 
 /* --all leaves out what is younger: most new processes of a machine live shortly, and attaching costs more than a profile
  * of them is worth. */

@@ -359,7 +359,7 @@ struct ss_control {
 	uint64_t rows_used;	 /* end of the used part, for the next recorder */
 	uint32_t rules_used, reserved_rules;
 	uint64_t sample_interval; /* bytes; 0: every allocation is recorded */
-	/* A budget (record/budget.h), in millionths of the target's CPU time; 0: none.  Then the
+	/* A budget (record/budget/budget.h), in millionths of the target's CPU time; 0: none.  Then the
 	 * recorder changes the level all the time: allocations are sampled at an interval of 2^level
 	 * bytes on average; 0: every allocation is recorded. */
 	uint32_t overhead_ppm, sample_level;

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/pagemap.h"
-#include "attach/procfs.h"
+#include "attach/proc/pagemap.h"
+#include "attach/proc/procfs.h"
 
 struct taker {
 	struct resident *a;

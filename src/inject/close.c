@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "attach/map_file.h"
+#include "attach/proc/map_file.h"
 #include "inject/hooks/inside.h"
 #include "inject/hooks/move.h"
 #include "inject/hooks/stackwalk.h"

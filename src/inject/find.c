@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/maps.h"
+#include "attach/proc/maps.h"
 
 bool session_is_path(const char *path)
 {

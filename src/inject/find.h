@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "attach/maps.h"
 #include "attach/mem.h"
+#include "attach/proc/maps.h"
 #include "formats/session.h"
 #include "lib/check.h"
 #include "lib/err.h"

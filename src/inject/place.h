@@ -4,7 +4,7 @@
 #define INJECT_PLACE_H
 
 #include <stdint.h>
-#include "attach/maps.h"
+#include "attach/proc/maps.h"
 
 /**
  * place_near() - a free range near code

@@ -11,9 +11,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "attach/map_file.h"
+#include "attach/proc/map_file.h"
 #include "attach/sandbox.h"
-#include "attach/stat.h"
+#include "attach/proc/stat.h"
 #include "inject/find.h"
 #include "inject/internal.h"
 #include "inject/stranger.h"

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/map_file.h"
-#include "attach/procfs.h"
+#include "attach/proc/map_file.h"
+#include "attach/proc/procfs.h"
 #include "lib/path.h"
 #include "unwind/section.h"
 #include "unwind/starts.h"

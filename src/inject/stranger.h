@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
-#include "attach/maps.h"
+#include "attach/proc/maps.h"
 #include "lib/err.h"
 
 /* Return: the name of the sanitizer whose runtime defines @symbol ("AddressSanitizer"), or NULL. */

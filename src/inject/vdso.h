@@ -3,7 +3,7 @@
 #ifndef INJECT_VDSO_H
 #define INJECT_VDSO_H
 
-#include "attach/procfs.h"
+#include "attach/proc/procfs.h"
 #include "attach/target.h"
 
 /**

@@ -7,13 +7,13 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "attach/maps.h"
 #include "attach/mem.h"
-#include "attach/procfs.h"
+#include "attach/proc/maps.h"
+#include "attach/proc/procfs.h"
 #include "control/jit.h"
 #include "control/requests.h"
 #include "lib/deadline.h"
-#include "model/weight.h"
+#include "model/sums/weight.h"
 
 #define START_SLACK_NS 500000000u /* tolerates adjustments of the wall clock */
 

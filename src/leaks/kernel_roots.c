@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/procfs.h"
+#include "attach/proc/procfs.h"
 
 /* Reads the hexadecimal number that follows @before after @mark, in each line of a /proc file. */
 static int read_words(struct kernel_roots *k, const char *path, const char *mark,

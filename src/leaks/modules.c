@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 #include "unwind/build.h"
-#include "unwind/debug_file.h"
-#include "unwind/symbols.h"
-#include "unwind/symfile.h"
+#include "unwind/symbols/debug_file.h"
+#include "unwind/symbols/symbols.h"
+#include "unwind/symbols/symfile.h"
 
 struct module {
 	const char *path;

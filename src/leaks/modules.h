@@ -8,7 +8,7 @@
 
 #include "snapshot/image.h"
 #include "unwind/rule.h"
-#include "unwind/symfile.h"
+#include "unwind/symbols/symfile.h"
 
 struct modules;
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "lib/vec.h"
-#include "model/history.h"
+#include "model/history/history.h"
 
 struct contents_reading {
 	struct contents *c;

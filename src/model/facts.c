@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "model/model.h"
-#include "model/names.h"
+#include "model/names/names.h"
 
 #define MAX_STACKS (1u << 28)
 

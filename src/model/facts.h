@@ -14,7 +14,7 @@ enum family { FAMILY_UNKNOWN, FAMILY_GLIBC, FAMILY_JEMALLOC, FAMILY_TCMALLOC, FA
 struct model_hook {
 	char *name, *module;
 	uint8_t kind;
-	enum family family; /* model/allocator.c */
+	enum family family; /* model/names/allocator.c */
 	bool has_chunks;    /* one of its blocks had properties that only glibc's have */
 	uint64_t calls;
 };

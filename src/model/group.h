@@ -12,7 +12,7 @@ struct group {
 	/* The members that every allocation and free changes are together, to share cache lines. */
 	uint64_t allocations, allocated_bytes, frees, usable_bytes;
 	uint64_t live_blocks, live_bytes, live_usable;
-	uint64_t peak_epoch; /* the peak of peak_bytes: model/totals.c */
+	uint64_t peak_epoch; /* the peak of peak_bytes: model/sums/totals.c */
 	uint64_t temporary, temporary_bytes;
 	uint64_t most_bytes, most_ns; /* its own peak, and when that was first reached */
 	uint64_t first_ns, last_ns;   /* of its first and last allocation */
@@ -24,7 +24,7 @@ struct group {
 	uint64_t told_bytes, told_blocks; /* the same as a culled recording says itself */
 	uint64_t major, huge, huge_bytes; /* page faults: major ones, and those of huge pages */
 	uint64_t map_bytes, maps; /* mappings made by the program; not the allocator's own */
-	/* Allocations with a weight (model/weight.h): sum of weights, of their squares, of bytes. */
+	/* Allocations with a weight (model/sums/weight.h): sum of weights, of their squares, of bytes. */
 	double weights, squares, weighted_bytes;
 	/* Of estimates. */
 	double variance_allocations, variance_allocated, variance_blocks, variance_live;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "model/model.h"
 
-#define OF_HISTORY SIZE_MAX /* counted by model/history.c, not by the recorder */
+#define OF_HISTORY SIZE_MAX /* counted by model/history/history.c, not by the recorder */
 
 static const struct {
 	const char *name;

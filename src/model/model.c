@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "model/allocator.h"
-#include "model/names.h"
-#include "model/selection.h"
-#include "model/totals.h"
+#include "model/filter/selection.h"
+#include "model/names/allocator.h"
+#include "model/names/names.h"
+#include "model/sums/totals.h"
 
 #define TAIL_CHUNKS 2u
 

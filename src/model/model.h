@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A recording as seen by reports, read in one streaming pass that replays the live table:
- * history.h makes blocks of the events, totals.h their sums, facts.h takes the rest.  With a filter
- * (filter.h) there are two passes; selection.h has the allocations that pass it.
+ * history/history.h makes blocks of the events, sums/totals.h their sums, facts.h takes the rest.  With a
+ * filter (filter/filter.h) there are two passes; filter/selection.h has the allocations that pass it.
  *
- * Other ways to read a recording: quick.h (its own sums only), at_time.h (up to a moment), match.h
- * (which blocks were live), contents.h (a check).
+ * Other ways to read a recording: sums/quick.h (its own sums only), sums/at_time.h (up to a moment),
+ * match.h (which blocks were live), contents.h (a check).
  *
  * Definitions:
  *
@@ -32,11 +32,11 @@
 #include "lib/err.h"
 #include "lib/vec.h"
 #include "model/facts.h"
-#include "model/frames.h"
-#include "model/history.h"
-#include "model/shown.h"
+#include "model/history/history.h"
+#include "model/names/frames.h"
+#include "model/names/shown.h"
 #include "model/stacks.h"
-#include "model/sums.h"
+#include "model/sums/sums.h"
 #include "model/tasks.h"
 
 struct filter;
@@ -47,7 +47,7 @@ struct source {
 	char *path;		     /* of the recording */
 	struct mpf_reader *reader;   /* owns the strings of model.info */
 	struct selection *selection; /* NULL: no filter */
-	bool quick;		     /* read from the index only: model/quick.h */
+	bool quick;		     /* read from the index only: model/sums/quick.h */
 	char *truncated;	     /* why the file is truncated; NULL: it is complete */
 	struct history_progress progress;
 };
@@ -71,21 +71,21 @@ struct doubts {
 };
 
 /*
- * Each part is filled by the file named.  Except: model/quick.c, which reads the index instead of
+ * Each part is filled by the file named.  Except: model/sums/quick.c, which reads the index instead of
  * the events, fills counts and sums itself, and match_weigh() (model/match.h) replaces the sums.
  */
 struct model {
 	struct mp_info info;	      /* formats/file_read.c */
 	struct source source;	      /* model/model.c */
 	struct model_stacks stacks;   /* model/facts.c */
-	struct tasks tasks;	      /* model/facts.c, the sums in it by model/totals.c */
+	struct tasks tasks;	      /* model/facts.c, the sums in it by model/sums/totals.c */
 	struct facts facts;	      /* model/facts.c */
-	struct naming naming;	      /* model/facts.c, model/frames.c */
-	struct shown shown;	      /* the command, model/shown.c */
-	struct history_counts counts; /* model/history.c */
-	struct sums sums;	      /* model/totals.c */
+	struct naming naming;	      /* model/facts.c, model/names/frames.c */
+	struct shown shown;	      /* the command, model/names/shown.c */
+	struct history_counts counts; /* model/history/history.c */
+	struct sums sums;	      /* model/sums/totals.c */
 	struct unfiltered unfiltered; /* model/model.c */
-	struct suppressed suppressed; /* model/stack_conditions.c */
+	struct suppressed suppressed; /* model/filter/stack_conditions.c */
 	struct doubts doubts;	      /* model/model.c */
 	/* model/model.c: live at the end, sorted by address; if requested */
 	VEC(struct model_block) blocks;

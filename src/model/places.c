@@ -7,8 +7,8 @@
 #include <string.h>
 #include "lib/fnv.h"
 #include "lib/intern.h"
-#include "model/cxx_name.h"
 #include "model/model.h"
+#include "model/names/cxx_name.h"
 
 static const char *const names[GROUP_BYS] = {"line", "function", "library", "class", "stack"};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The stacks of a model grouped by the place in the user's own code (model/shown.h) that they lead
+ * The stacks of a model grouped by the place in the user's own code (model/names/shown.h) that they lead
  * to: recursion and different callers make many stacks of one place.
  */
 #ifndef MODEL_PLACES_H
@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "lib/vec.h"
-#include "model/frames.h"
 #include "model/group.h"
+#include "model/names/frames.h"
 
 struct model;
 

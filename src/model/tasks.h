@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The threads of a recording and, if it is a merged one, its processes.  model/facts.c adds them
- * and their names, model/totals.c their sums. */
+ * and their names, model/sums/totals.c their sums. */
 #ifndef MODEL_TASKS_H
 #define MODEL_TASKS_H
 

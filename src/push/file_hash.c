@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "attach/procfs.h"
-#include "attach/root_file.h"
+#include "attach/proc/procfs.h"
+#include "attach/proc/root_file.h"
 #include "lib/hex.h"
 #include "model/model.h"
 #include "unwind/build_id.h"

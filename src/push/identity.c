@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-#include "attach/cgroups.h"
-#include "attach/procfs.h"
+#include "attach/proc/cgroups.h"
+#include "attach/proc/procfs.h"
 #include "lib/path.h"
 #include "lib/utf8.h"
 

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <time.h>
-#include "attach/procfs.h"
+#include "attach/proc/procfs.h"
 #include "control/requests.h"
 #include "formats/file.h"
 #include "lib/deadline.h"

@@ -14,7 +14,7 @@
 #include "lib/deadline.h"
 #include "model/group.h"
 #include "model/model.h"
-#include "model/quick.h"
+#include "model/sums/quick.h"
 #include "push/body.h"
 #include "push/file_hash.h"
 #include "push/identity.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "lib/privileges.h"
 #include "record/blocks.h"
-#include "record/code_look.h"
+#include "record/stacks/code_look.h"
 #include "record/pieces/carry_in.h"
 #include "record/counters.h"
 #include "record/events.h"

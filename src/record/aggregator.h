@@ -3,8 +3,9 @@
  * The aggregator thread: takes sorted batches, decodes their records, maintains the live table and
  * writes the recording.
  *
- * Its parts, each of which uses only those named before it: stack_ids.h, blocks.h, periodic.h and
- * events.h for the records; carry_in.h and piece.h for the beginnings of files.
+ * Its parts, each of which uses only those named before it: stacks/stack_ids.h, blocks.h,
+ * pieces/periodic.h and events.h for the records; pieces/carry_in.h and pieces/piece.h for the
+ * beginnings of files.
  */
 #ifndef RECORD_AGGREGATOR_H
 #define RECORD_AGGREGATOR_H
@@ -14,7 +15,7 @@
 #include <stdint.h>
 #include "lib/live.h"
 #include "record/block_layout.h"
-#include "record/code_ranges.h"
+#include "record/stacks/code_ranges.h"
 #include "record/culling/cull.h"
 #include "record/levels.h"
 #include "record/origins.h"
@@ -22,7 +23,7 @@
 #include "record/recorder.h"
 #include "record/shared.h"
 #include "record/order/sorter.h"
-#include "record/stacks.h"
+#include "record/stacks/stacks.h"
 #include "record/tallies.h"
 
 /* The state of the thread that owns a ring. */

@@ -20,7 +20,7 @@ struct block_layout {
 	bool lossless;
 	bool thins;	    /* the agent thins when a ring fills up or the recorder is behind ... */
 	uint64_t ring_thin; /* ... a ring from so many bytes on */
-	/* The budget, in millionths of the target's CPU time (record/budget.h); 0: none.  The level
+	/* The budget, in millionths of the target's CPU time (record/budget/budget.h); 0: none.  The level
 	 * of sampling then takes the place of thinning. */
 	uint32_t overhead_ppm;
 	uint64_t nsampled; /* the most blocks that the agent can know */

@@ -7,7 +7,7 @@
 #include "record/losses.h"
 #include "record/order/overtaken.h"
 #include "record/pieces/periodic.h"
-#include "record/stack_ids.h"
+#include "record/stacks/stack_ids.h"
 
 static void note_error(struct aggregator *a, int ret)
 {

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "attach/map_file.h"
-#include "attach/pagemap.h"
-#include "attach/procfs.h"
-#include "attach/smaps.h"
+#include "attach/proc/map_file.h"
+#include "attach/proc/pagemap.h"
+#include "attach/proc/procfs.h"
+#include "attach/proc/smaps.h"
 #include "lib/deadline.h"
 #include "record/aggregator.h"
 

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "record/block_layout.h"
-#include "record/overhead.h"
+#include "record/budget/overhead.h"
 #include "record/shared.h"
 #include "record/stall.h"
 

@@ -17,10 +17,10 @@
 #include "formats/file.h"
 #include "formats/session.h"
 #include "lib/err.h"
-#include "record/code_ranges.h"
 #include "record/pieces/carry.h"
 #include "record/queue.h"
 #include "record/select.h"
+#include "record/stacks/code_ranges.h"
 
 /* Threads that process the records, beside the reader: at most this many ... */
 #define RECORDER_JOBS 3u

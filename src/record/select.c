@@ -2,7 +2,7 @@
 #include "record/select.h"
 
 #include <fnmatch.h>
-#include "attach/procfs.h"
+#include "attach/proc/procfs.h"
 #include "record/aggregator.h"
 
 /* Names are read again after this, since threads set them after their start */

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "attach/maps.h"
+#include "attach/proc/maps.h"
 #include "lib/vec.h"
 
 struct sideband;

@@ -2,12 +2,12 @@
 #include "record/view.h"
 
 #include <errno.h>
-#include "attach/procfs.h"
+#include "attach/proc/procfs.h"
 #include "record/aggregator.h"
 #include "record/look_at_target.h"
 #include "record/losses.h"
 #include "record/reader.h"
-#include "record/stack_ids.h"
+#include "record/stacks/stack_ids.h"
 
 static void put_stacks(struct aggregator *a, struct mpf_writer *file, uint32_t from)
 {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/utf8.h"
-#include "model/amount.h"
-#include "model/pattern.h"
+#include "model/filter/amount.h"
+#include "model/filter/pattern.h"
 #include "server/endpoint.h"
 #include "server/query.h"
 #include "server/recordings.h"

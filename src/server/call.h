@@ -3,7 +3,7 @@
  * A request, parsed: which endpoint, of which recording, with which parameters.
  *
  * The parameters are those of the endpoint (endpoints.c) and, if it says so, the filters of
- * model/filter.h under bytehound's names and with bytehound's meanings (doc/rest.md).  Everything is
+ * model/filter/filter.h under bytehound's names and with bytehound's meanings (doc/rest.md).  Everything is
  * checked here, so the code of an answer finds only valid values.
  */
 #ifndef SERVER_CALL_H
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "lib/err.h"
-#include "model/filter.h"
+#include "model/filter/filter.h"
 
 struct endpoint;
 struct recordings;
@@ -25,7 +25,7 @@ enum parameter_kind {
 	PARAMETER_WORD,	    /* one of .words; the first is the default */
 	PARAMETER_TIME,	    /* amount_time() */
 	PARAMETER_DURATION, /* amount_duration() */
-	PARAMETER_REGEX,    /* a pattern (model/pattern.h) */
+	PARAMETER_REGEX,    /* a pattern (model/filter/pattern.h) */
 	PARAMETER_TEXT,	    /* anything */
 };
 

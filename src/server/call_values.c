@@ -4,7 +4,7 @@
 
 #include <string.h>
 #include "export/lists/view.h"
-#include "model/amount.h"
+#include "model/filter/amount.h"
 #include "server/endpoint.h"
 
 const char *const order_words[] = {"asc", "dsc", NULL};

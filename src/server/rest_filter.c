@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include "model/filter.h"
+#include "model/filter/filter.h"
 
-/* A name, or a kind of lifetime, and what model/filter.h calls it; NULL: not available. */
+/* A name, or a kind of lifetime, and what model/filter/filter.h calls it; NULL: not available. */
 struct other {
 	const char *name, *ours;
 };
@@ -46,7 +46,7 @@ static const struct other *find(const struct other *list, size_t n, const char *
 	return NULL;
 }
 
-/* Return: the filter's name in model/filter.h; NULL: there is none. */
+/* Return: the filter's name in model/filter/filter.h; NULL: there is none. */
 static const char *our_name(const char *name)
 {
 	const struct other *o = find(names, COUNT(names), name);

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "attach/map_file.h"
-#include "attach/pagemap.h"
-#include "attach/procfs.h"
-#include "attach/smaps.h"
+#include "attach/proc/map_file.h"
+#include "attach/proc/pagemap.h"
+#include "attach/proc/procfs.h"
+#include "attach/proc/smaps.h"
 #include "snapshot/image.h"
 
 struct pagemaps {

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/limits.h"
-#include "attach/procfs.h"
+#include "attach/proc/limits.h"
+#include "attach/proc/procfs.h"
 #include "attach/sandbox.h"
 #include "attach/track.h"
 #include "lib/human.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/limits.h"
+#include "attach/proc/limits.h"
 #include "lib/deadline.h"
 #include "lib/fault.h"
 #include "snapshot/hand.h"

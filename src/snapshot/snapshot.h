@@ -11,7 +11,7 @@
 #define SNAPSHOT_SNAPSHOT_H
 
 #include "attach/copy.h"
-#include "attach/runqueue.h"
+#include "attach/proc/runqueue.h"
 #include "attach/target.h"
 #include "snapshot/guardian.h"
 #include "snapshot/image.h"

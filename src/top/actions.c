@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include "lib/human.h"
 #include "lib/printable.h"
+#include "model/filter/pattern.h"
 #include "model/model.h"
-#include "model/pattern.h"
 #include "top/draw.h"
 #include "top/feed.h"
 #include "top/save.h"

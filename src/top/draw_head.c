@@ -6,7 +6,7 @@
 #include "lib/human.h"
 #include "lib/printable.h"
 #include "model/model.h"
-#include "model/weight.h"
+#include "model/sums/weight.h"
 #include "top/cell.h"
 #include "top/feed.h"
 #include "top/fit.h"

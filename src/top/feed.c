@@ -12,7 +12,7 @@
 #include "control/requests.h"
 #include "lib/thread.h"
 #include "model/model.h"
-#include "model/quick.h"
+#include "model/sums/quick.h"
 
 /* What the thread got from the recorder. */
 struct answer {

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "model/filter/pattern.h"
 #include "model/model.h"
-#include "model/pattern.h"
 #include "top/past.h"
 #include "top/table_rows.h"
 

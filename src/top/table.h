@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include "lib/err.h"
 #include "lib/vec.h"
-#include "model/frames.h"
+#include "model/names/frames.h"
 
 struct model;
 struct past;

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
-#include "attach/procfs.h"
+#include "attach/proc/procfs.h"
 #include "control/requests.h"
 #include "lib/deadline.h"
 #include "lib/printable.h"
+#include "model/filter/pattern.h"
 #include "model/model.h"
-#include "model/pattern.h"
 #include "top/actions.h"
 #include "top/draw.h"
 #include "top/feed.h"

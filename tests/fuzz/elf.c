@@ -3,7 +3,7 @@
 #include <gelf.h>
 #include "formats/file.h"
 #include "fuzz.h"
-#include "unwind/symbols.h"
+#include "unwind/symbols/symbols.h"
 #include "unwind/table.h"
 #include "unwind/rule_set.h"
 #include "unwind/build.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Files in which programs name the code that they generate: perf maps and jitdumps. */
 #include "fuzz.h"
-#include "unwind/jit_names.h"
-#include "unwind/jitdump.h"
-#include "unwind/perf_map.h"
+#include "unwind/symbols/jit_names.h"
+#include "unwind/symbols/jitdump.h"
+#include "unwind/symbols/perf_map.h"
 
 static const uint64_t wanted[] = {0x1000, 0x1010, 0x2000, 0x7f0000001000, UINT64_MAX};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Parsers of the text files of /proc. */
-#include "attach/maps.h"
-#include "attach/procfs.h"
+#include "attach/proc/maps.h"
+#include "attach/proc/procfs.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

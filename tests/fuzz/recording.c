@@ -10,12 +10,12 @@
 #include "cmd/formats.h"
 #include "formats/chunk.h"
 #include "fuzz.h"
-#include "model/filter.h"
+#include "model/filter/filter.h"
 #include "model/model.h"
 #include "record/culling/cull_file.h"
 #include "model/contents.h"
 #include "export/diff.h"
-#include "model/quick.h"
+#include "model/sums/quick.h"
 #include "export/symbolize.h"
 
 enum { INDEX_BIT = 0x8000, BINARY_BIT = 0x4000, EVENT_BITS = INDEX_BIT | BINARY_BIT };

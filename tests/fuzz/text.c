@@ -2,8 +2,8 @@
 /* Parsers of texts: values of options, mangled names. */
 #include "cmd/options/parse.h"
 #include "fuzz.h"
-#include "model/filter.h"
-#include "unwind/symbols.h"
+#include "model/filter/filter.h"
+#include "unwind/symbols/symbols.h"
 
 /* Sets the filter condition with this number to any value. */
 static void filter(uint32_t number, const char *value)

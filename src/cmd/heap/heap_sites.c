@@ -7,7 +7,7 @@
 #include "cmd/options/stack_type.h"
 #include "lib/intern.h"
 #include "model/match.h"
-#include "model/shown.h"
+#include "model/names/shown.h"
 
 #define NO_TYPE	     0
 #define TYPE_UNKNOWN UINT32_MAX /* the stack was not examined yet */

@@ -11,7 +11,7 @@
 #include "cmd/options/process.h"
 #include "control/agreement.h"
 #include "fleet/container.h"
-#include "model/pattern.h"
+#include "model/filter/pattern.h"
 #include "push/identity.h"
 
 #define EVERY_MS	     60000u

@@ -7,8 +7,8 @@
 #include <string.h>
 #include "cmd/cmd.h"
 #include "lib/printable.h"
+#include "model/filter/why_empty.h"
 #include "model/model.h"
-#include "model/why_empty.h"
 
 static void hyphens(char *name)
 {

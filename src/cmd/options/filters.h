@@ -5,7 +5,7 @@
 #define CMD_OPTIONS_FILTERS_H
 
 #include <getopt.h>
-#include "model/filter.h"
+#include "model/filter/filter.h"
 
 /* The value that getopt_long() returns for the first filter; the other filters follow. */
 #define FILTER_OPTION 0x2000

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/process_name.h"
-#include "attach/procfs.h"
+#include "attach/proc/process_name.h"
+#include "attach/proc/procfs.h"
 #include "cmd/cmd.h"
 #include "cmd/options/parse.h"
 #include "lib/path.h"

@@ -6,7 +6,7 @@
 #include <getopt.h>
 #include <stdbool.h>
 #include <sys/types.h>
-#include "attach/procfs.h"
+#include "attach/proc/procfs.h"
 
 #define PROCESS_SHORT "p:n:"
 /* clang-format off */

@@ -2,9 +2,9 @@
 #include "cmd/options/program.h"
 
 #include <string.h>
-#include "attach/procfs.h"
+#include "attach/proc/procfs.h"
 #include "lib/path.h"
-#include "model/frames.h"
+#include "model/names/frames.h"
 
 static struct proc_program own;
 

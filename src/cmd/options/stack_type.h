@@ -3,7 +3,7 @@
 #ifndef CMD_OPTIONS_STACK_TYPE_H
 #define CMD_OPTIONS_STACK_TYPE_H
 
-#include "model/shown.h"
+#include "model/names/shown.h"
 
 /**
  * stack_type() - find the type in the names of a stack's functions

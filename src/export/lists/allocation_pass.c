@@ -2,8 +2,8 @@
 #include "export/lists/allocation_pass.h"
 
 #include <errno.h>
+#include "model/filter/selection.h"
 #include "model/model.h"
-#include "model/selection.h"
 
 struct pass {
 	const struct model *m;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "lib/err.h"
-#include "model/history.h"
+#include "model/history/history.h"
 
 struct model;
 

@@ -4,8 +4,8 @@
 #include <string.h>
 #include "export/lists/entries.h"
 #include "lib/human.h"
-#include "model/allocator.h"
-#include "model/filter.h"
+#include "model/filter/filter.h"
+#include "model/names/allocator.h"
 
 const char *const allocation_keys[] = {"timestamp", "address", "size", "lifetime", NULL};
 

@@ -7,7 +7,7 @@
 #include "export/lists/view.h"
 #include "lib/err.h"
 #include "lib/json_gen.h"
-#include "model/filter.h"
+#include "model/filter/filter.h"
 
 struct model;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Lists which sites grow: each with its live bytes over time and their shape (model/shape.h), as JSON. */
+/* Lists which sites grow: each with its live bytes over time and their shape (model/sums/shape.h), as JSON. */
 #ifndef EXPORT_LISTS_GROWTH_LIST_H
 #define EXPORT_LISTS_GROWTH_LIST_H
 
 #include <stdio.h>
 #include "export/lists/view.h"
 #include "model/places.h"
-#include "model/shape.h"
+#include "model/sums/shape.h"
 
 struct model;
 

@@ -13,8 +13,8 @@
 #include "lib/json_gen.h"
 #include "lib/printable.h"
 #include "model/model.h"
-#include "model/symbol_gaps.h"
-#include "unwind/symbols.h"
+#include "model/names/symbol_gaps.h"
+#include "unwind/symbols/symbols.h"
 
 #define SHOWN	    20u /* files */
 #define SHOWN_BRIEF 3u

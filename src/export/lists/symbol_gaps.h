@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Reports which files lack symbols (model/symbol_gaps.h), and what gives them. */
+/* Reports which files lack symbols (model/names/symbol_gaps.h), and what gives them. */
 #ifndef EXPORT_LISTS_SYMBOL_GAPS_H
 #define EXPORT_LISTS_SYMBOL_GAPS_H
 

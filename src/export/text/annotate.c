@@ -12,7 +12,7 @@
 #include "lib/printable.h"
 #include "lib/vec.h"
 #include "model/model.h"
-#include "unwind/symbols.h"
+#include "unwind/symbols/symbols.h"
 
 #define TAB	   8u
 #define NOT_MEANT  UINT32_MAX

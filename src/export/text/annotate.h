@@ -15,7 +15,7 @@ struct model;
  * @wanted: a path, or its last parts
  * @cost: one in bytes: of the column "through", which has all stacks with a frame of the line
  *
- * The other columns have the stacks whose site (model/shown.h) is the line.  The text says if a
+ * The other columns have the stacks whose site (model/names/shown.h) is the line.  The text says if a
  * file cannot be found, and if it is newer than the program.
  * Return: 0, or a negative errno with @err filled: -ENOENT: no stack has a line of such a file.
  */

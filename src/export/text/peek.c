@@ -10,8 +10,8 @@
 #include "lib/intern.h"
 #include "lib/printable.h"
 #include "lib/vec.h"
+#include "model/filter/pattern.h"
 #include "model/model.h"
-#include "model/pattern.h"
 
 /* A caller or a callee. */
 struct edge {

@@ -12,11 +12,11 @@ struct model;
 
 /**
  * peek_write() - list what functions cost, by caller and by callee
- * @pattern: a regular expression (model/pattern.h); a function is listed if it is in its name, as
+ * @pattern: a regular expression (model/filter/pattern.h); a function is listed if it is in its name, as
  * it is shown or as it is recorded
  * @top: most functions
  *
- * The functions are those of the stacks as model/shown.h shows them.  A stack counts once for a
+ * The functions are those of the stacks as model/names/shown.h shows them.  A stack counts once for a
  * function: for the caller of its outermost frame and the callee of its innermost one.  So the
  * callers add up to the function's cost, and so do the callees.
  * Return: 0, or a negative errno with @err filled: -ENOENT: no function matches.

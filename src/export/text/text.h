@@ -5,10 +5,10 @@
 
 #include <stdio.h>
 #include "export/lists/view.h"
-#include "model/frames.h"
 #include "model/group.h"
+#include "model/names/frames.h"
+#include "model/names/shown.h"
 #include "model/places.h"
-#include "model/shown.h"
 
 struct model;
 
@@ -28,7 +28,7 @@ const char *text_cost(enum cost cost, uint64_t value, uint64_t count, char *buf)
 /* Writes a line, in bold type if colours are on. */
 void text_bold(FILE *out, const char *text);
 /**
- * text_stack() - write a stack as model/shown.h shows it, innermost frame first
+ * text_stack() - write a stack as model/names/shown.h shows it, innermost frame first
  * @frames: most lines, at least 1; --frames and --full-stacks replace it
  * @indent: begins each line; of the first frame of the user's own code, its last two characters
  * become "> "

@@ -9,7 +9,7 @@
 #include "lib/human.h"
 #include "model/model.h"
 #include "model/stack_order.h"
-#include "model/weight.h"
+#include "model/sums/weight.h"
 
 #define SITE_FRAMES   6
 #define SHOWN_PERIODS 4

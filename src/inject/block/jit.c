@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "attach/procfs.h"
+#include "attach/proc/procfs.h"
 #include "lib/path.h"
 #include "unwind/section.h"
 

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 #include <math.h>
-#include "attach/limits.h"
+#include "attach/proc/limits.h"
 #include "inject/internal.h"
 #include "unwind/rule.h"
 

@@ -28,7 +28,7 @@ __must_check int layout_choose(const struct target *t, uint64_t ring, struct lay
 /* Sets what the agent does when a ring fills up: with @lossless it waits; with @thins it thins out a
  * growing part of the allocations, unless the session samples; else events are lost. */
 void layout_rings(struct ss_control *c, bool lossless, bool thins);
-/* Sets what the agent needs for a budget (record/budget.h) of @ppm millionths.  To be called before
+/* Sets what the agent needs for a budget (record/budget/budget.h) of @ppm millionths.  To be called before
  * layout_rings(). */
 void layout_budget(struct ss_control *c, uint32_t ppm);
 

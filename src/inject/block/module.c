@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "attach/map_file.h"
+#include "attach/proc/map_file.h"
 #include "lib/deadline.h"
 #include "unwind/build_id.h"
 

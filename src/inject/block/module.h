@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "attach/maps.h"
+#include "attach/proc/maps.h"
 #include "formats/file.h"
 #include "lib/check.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/map_file.h"
+#include "attach/proc/map_file.h"
 #include "inject/block/gdb_jit.h"
 #include "inject/block/module.h"
 #include "unwind/build.h"

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "attach/procfs.h"
+#include "attach/proc/procfs.h"
 #include "attach/target.h"
 #include "formats/session.h"
 #include "lib/check.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/map_file.h"
+#include "attach/proc/map_file.h"
 #include "inject/hooks/batch.h"
 #include "inject/hooks/rseq.h"
 #include "attach/steps.h"

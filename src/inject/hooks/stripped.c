@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "lib/path.h"
-#include "unwind/debug_file.h"
+#include "unwind/symbols/debug_file.h"
 
 #define MAX_ID 64
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "arch/arch.h"
-#include "attach/maps.h"
+#include "attach/proc/maps.h"
 #include "formats/session.h"
 #include "inject/hooks/known.h"
 #include "lib/vec.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/procfs.h"
+#include "attach/proc/procfs.h"
 #include "lib/intern.h"
 #include "lib/path.h"
 

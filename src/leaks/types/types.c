@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/utf8.h"
-#include "unwind/symbols.h"
+#include "unwind/symbols/symbols.h"
 
 #define MAX_NAME   512
 #define TEXT_MIN   4	      /* shorter ones might be numbers */

@@ -8,15 +8,15 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include "attach/map_file.h"
-#include "attach/procfs.h"
+#include "attach/proc/map_file.h"
+#include "attach/proc/procfs.h"
 #include "inject/block/dumped.h"
 #include "lib/deadline.h"
 #include "lib/thread.h"
 #include "lib/vec.h"
 #include "record/clock.h"
 #include "record/kernel/probes.h"
-#include "record/stacks.h"
+#include "record/stacks/stacks.h"
 #include "record/wire_put.h"
 
 #define STACK_BYTES (16u << 10)

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "attach/procfs.h"
+#include "attach/proc/procfs.h"
 #include "record/kernel/tracefs.h"
 
 #define ALL_RINGS	  (512ull << 20)

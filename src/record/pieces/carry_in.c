@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "record/aggregator.h"
 #include "record/blocks.h"
-#include "record/stack_ids.h"
+#include "record/stacks/stack_ids.h"
 
 static uint32_t *put_stacks(struct aggregator *a, const struct carry *c)
 {

@@ -8,7 +8,7 @@
 #include "lib/live.h"
 #include "lib/vec.h"
 #include "record/pieces/merge_parts.h"
-#include "record/stacks.h"
+#include "record/stacks/stacks.h"
 
 struct merge_module {
 	struct mp_module m; /* path owned */

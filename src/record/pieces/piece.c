@@ -8,7 +8,7 @@
 #include "record/counters.h"
 #include "record/losses.h"
 #include "record/pieces/periodic.h"
-#include "record/stack_ids.h"
+#include "record/stacks/stack_ids.h"
 
 /* ------------------------------------------------------------------ the end of a piece -- */
 

@@ -5,9 +5,9 @@
 #include "export/lists/allocations.h"
 #include "export/lists/collect.h"
 #include "export/json_stack.h"
-#include "model/allocator.h"
+#include "model/names/allocator.h"
 #include "model/model.h"
-#include "model/weight.h"
+#include "model/sums/weight.h"
 #include "server/answers/ending.h"
 #include "server/answers/frames.h"
 

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include "model/filter/stack_conditions.h"
 #include "model/model.h"
-#include "model/stack_conditions.h"
 #include "server/answers/ending.h"
 #include "server/answers/frames.h"
 #include "server/answers/stack_filter.h"

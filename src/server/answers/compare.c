@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include "export/diff.h"
-#include "model/amount.h"
+#include "model/filter/amount.h"
 #include "model/model.h"
 #include "server/answers/ending.h"
 #include "server/recordings.h"

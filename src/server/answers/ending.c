@@ -5,7 +5,7 @@
 #include <string.h>
 #include "export/lists/groups.h"
 #include "model/model.h"
-#include "model/weight.h"
+#include "model/sums/weight.h"
 
 int answer_no_memory(struct mp_err *err)
 {

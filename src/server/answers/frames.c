@@ -8,8 +8,8 @@
 #include "formats/session.h"
 #include "lib/intern.h"
 #include "lib/vec.h"
-#include "model/cxx_name.h"
 #include "model/model.h"
+#include "model/names/cxx_name.h"
 
 /* How many allocations have an address in their stacks. */
 struct frame_counts {

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 #include "lib/json_gen.h"
-#include "model/frames.h"
+#include "model/names/frames.h"
 #include "server/endpoint.h"
 
 /* Prepares a->counts.  To be called before the others.  Return: 0, or -ENOMEM with @err. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Answers about functions and source lines, as text: export/text/peek.h, export/annotate.h. */
+/* Answers about functions and source lines, as text: export/text/peek.h, export/text/annotate.h. */
 #ifndef SERVER_ANSWERS_FUNCTIONS_H
 #define SERVER_ANSWERS_FUNCTIONS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The answer about what grows: each site with its live bytes over time and their shape (model/shape.h). */
+/* The answer about what grows: each site with its live bytes over time and their shape (model/sums/shape.h). */
 #ifndef SERVER_ANSWERS_GROWTH_H
 #define SERVER_ANSWERS_GROWTH_H
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "export/json.h"
 #include "model/model.h"
-#include "model/quick.h"
+#include "model/sums/quick.h"
 #include "server/answers/ending.h"
 #include "server/answers/list_cache.h"
 #include "server/recordings.h"

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "formats/session.h"
-#include "model/amount.h"
-#include "model/filter.h"
+#include "model/filter/amount.h"
+#include "model/filter/filter.h"
+#include "model/filter/stack_conditions.h"
 #include "model/model.h"
-#include "model/stack_conditions.h"
 #include "server/answers/ending.h"
 
 const char *const map_lifetime_words[] = {"all", "only_leaked", "only_temporary", NULL};

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "model/filter.h"
+#include "model/filter/filter.h"
 #include "model/model.h"
 #include "server/answers/map_pieces.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include "export/json.h"
 #include "model/model.h"
-#include "model/quick.h"
+#include "model/sums/quick.h"
 #include "server/answers/ending.h"
 #include "server/recordings.h"
 

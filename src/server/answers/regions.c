@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include "lib/by_number.h"
 #include "lib/vec.h"
-#include "model/allocator.h"
 #include "model/model.h"
+#include "model/names/allocator.h"
 #include "server/answers/ending.h"
 
 #define SLACK 65536u

@@ -5,7 +5,7 @@
 #define SERVER_ANSWERS_STACK_FILTER_H
 
 #include <stdbool.h>
-#include "model/filter.h"
+#include "model/filter/filter.h"
 #include "server/endpoint.h"
 
 /* For an endpoint's own parameters. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "formats/event.h"
 #include "model/model.h"
-#include "model/weight.h"
+#include "model/sums/weight.h"
 #include "server/answers/ending.h"
 
 #define BUCKETS	    1000u

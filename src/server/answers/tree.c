@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include "formats/session.h"
 #include "model/model.h"
-#include "model/weight.h"
+#include "model/sums/weight.h"
 #include "server/answers/ending.h"
 #include "server/answers/frames.h"
 

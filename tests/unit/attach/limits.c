@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <unistd.h>
-#include "attach/limits.h"
+#include "attach/proc/limits.h"
 
 static const char text[] =
     "Limit                     Soft Limit           Hard Limit           Units     \n"

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "attach/maps.h"
+#include "attach/proc/maps.h"
 
 /* Lines of each kind that kernels write. */
 static const char text[] =

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "attach/pagemap.h"
+#include "attach/proc/pagemap.h"
 
 #define SIZE (1ul << 30)
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "attach/smaps.h"
+#include "attach/proc/smaps.h"
 
 static int parse(const char *text, struct map_usages *u)
 {

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "model/amount.h"
+#include "model/filter/amount.h"
 
 #define S  1000000000ull
 #define NO UINT64_MAX

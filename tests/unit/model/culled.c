@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include "formats/file.h"
 #include "formats/session.h"
-#include "model/filter.h"
-#include "model/history.h"
+#include "model/filter/filter.h"
+#include "model/history/history.h"
 #include "model/model.h"
 
 static char path[] = "/tmp/memprof-unit-XXXXXX";

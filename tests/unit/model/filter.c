@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Compares the sums of filtered models of random recordings with those of a simple filter. */
-#include "model/filter.h"
-#include "model/history.h"
+#include "model/filter/filter.h"
+#include "model/history/history.h"
 #include "obvious.h"
 
 #define ROUNDS	25

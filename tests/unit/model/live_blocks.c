@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
-#include "model/live_blocks.h"
+#include "model/history/live_blocks.h"
 
 #define ADDRESSES 20000u
 #define STEPS	  600000

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "model/shape.h"
+#include "model/sums/shape.h"
 
 #define N 64u
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Which frames are the user's own code, how names are shortened, and how stacks are folded. */
-#include "model/shown.h"
+#include "model/names/shown.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
-#include "model/cxx_name.h"
 #include "model/model.h"
-#include "model/names.h"
-#include "model/runtime.h"
+#include "model/names/cxx_name.h"
+#include "model/names/names.h"
+#include "model/names/runtime.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 

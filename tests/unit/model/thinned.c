@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "model/thinned.h"
+#include "model/sums/thinned.h"
 
 #define MS 1000000ull
 

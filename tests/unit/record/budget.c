@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "formats/session.h"
-#include "record/budget.h"
+#include "record/budget/budget.h"
 
 #define ROOM   (1u << 21)
 #define SECOND 10u /* steps */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "formats/session.h"
-#include "record/code_ranges.h"
+#include "record/stacks/code_ranges.h"
 
 #define START	0x7f0000001000ull
 #define END	0x7f0000002000ull

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The rows of tables, with numbers that are calculated by hand. */
-#include "model/pattern.h"
+#include "model/filter/pattern.h"
 #include "two_looks.h"
 
 /* What a test expects of a row. */

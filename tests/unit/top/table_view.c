@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Which rows of a table a view shows, and in which order. */
 #include <errno.h>
-#include "model/pattern.h"
+#include "model/filter/pattern.h"
 #include "two_looks.h"
 
 static void test_filter(void **state)

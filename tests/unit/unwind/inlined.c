@@ -22,7 +22,7 @@
 #include <unistd.h>
 #include "formats/session.h"
 #include "unwind/section.h"
-#include "unwind/symbols.h"
+#include "unwind/symbols/symbols.h"
 
 #define CXX_SOURCES "inlined.cc inlined_other.cc"
 #define MAX_FRAMES  64

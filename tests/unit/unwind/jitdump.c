@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "unwind/jitdump.h"
+#include "unwind/symbols/jitdump.h"
 
 enum kind { LOAD, MOVE, DEBUG_INFO, CLOSE };
 

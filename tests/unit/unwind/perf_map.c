@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "unwind/jit_name.h"
-#include "unwind/perf_map.h"
+#include "unwind/symbols/jit_name.h"
+#include "unwind/symbols/perf_map.h"
 
 static const uint64_t wanted[] = {0x1000, 0x10ff, 0x2000, 0x3000, 0x1000};
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "formats/session.h"
 #include "unwind/section.h"
-#include "unwind/symbols.h"
+#include "unwind/symbols/symbols.h"
 
 #define SOURCE "int other(int); int twice(int x) { return 2 * other(x); }"
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "unwind/unpacked.h"
+#include "unwind/symbols/unpacked.h"
 
 /* 70000 zeros, compressed by xz -0 --check=crc32. */
 static const uint8_t zeros[] = {
