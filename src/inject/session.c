@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "attach/proc/map_file.h"
-#include "attach/sandbox.h"
 #include "attach/proc/stat.h"
+#include "attach/sandbox.h"
 #include "inject/find.h"
 #include "inject/internal.h"
 #include "inject/stranger.h"
@@ -282,11 +282,39 @@ static bool is_block(int fd, uint64_t length)
 	       length >= JOURNAL_OFFSET + sizeof(struct ss_journal);
 }
 
+static int refuse_absent(const struct target *t, struct mp_err *err)
+{
+	return mp_fail(err, MP_EXIT_NO_SESSION, -ENOENT, "process %d has no memprof session",
+		       t->pid);
+}
+
+static int refuse_damaged(const struct target *t, struct mp_err *err)
+{
+	return mp_fail(err, MP_EXIT_FAILURE, -EPROTO, "the session in process %d is damaged",
+		       t->pid);
+}
+
+/* @error: of map_open_block().  The block was mapped a moment ago: the recorder can have ended the session since, or the
+ * process can have ended. */
+static int refuse_block(const struct target *t, int error, struct mp_err *err)
+{
+	if (target_check_program(t, err))
+		return -ESRCH;
+	if (error == -ENOENT)
+		return refuse_absent(t, err);
+	if (error == -EPERM || error == -EACCES)
+		return mp_fail(err, MP_EXIT_PERMISSION, -EPERM,
+			       "cannot open the session in process %d (/proc/%d/map_files needs "
+			       "CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE); try sudo",
+			       t->pid, t->pid);
+	return mp_fail(err, MP_EXIT_FAILURE, error, "cannot open the session in process %d: %s",
+		       t->pid, strerror(-error));
+}
+
 int session_adopt(struct session *s, struct target *t, struct mp_err *err)
 {
 	struct ss_control head;
 	uint64_t addr, length;
-	const struct map *m;
 	struct maps maps;
 	int fd, ret;
 	void *p;
@@ -304,8 +332,7 @@ int session_adopt(struct session *s, struct target *t, struct mp_err *err)
 	}
 	if (!addr || mem_read(&t->mem, addr, &head, sizeof(head)) || head.magic != SS_MAGIC) {
 		maps_free(&maps);
-		return mp_fail(err, MP_EXIT_NO_SESSION, -ENOENT,
-			       "process %d has no memprof session", t->pid);
+		return refuse_absent(t, err);
 	}
 	if (head.version != SS_VERSION) {
 		maps_free(&maps);
@@ -319,24 +346,21 @@ int session_adopt(struct session *s, struct target *t, struct mp_err *err)
 		maps_free(&maps);
 		return ret;
 	}
-	m = maps_find(&maps, addr);
-	fd = map_open_block(t->pid, m);
-	if (fd >= 0 && !is_block(fd, length)) {
-		close(fd);
-		maps_free(&maps);
-		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO,
-			       "the session in process %d is damaged", t->pid);
-	}
-	p = fd < 0 ? MAP_FAILED
-		   : mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-	if (fd >= 0)
-		close(fd);
+	fault_point("adopt-found");
+	fd = map_open_block(t->pid, maps_find(&maps, addr));
 	maps_free(&maps);
+	if (fd < 0)
+		return refuse_block(t, fd, err);
+	if (!is_block(fd, length)) {
+		close(fd);
+		return refuse_damaged(t, err);
+	}
+	p = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	ret = -errno;
+	close(fd);
 	if (p == MAP_FAILED)
-		return mp_fail(err, MP_EXIT_PERMISSION, -EPERM,
-			       "cannot open the session in process %d (/proc/%d/map_files needs "
-			       "CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE); try sudo",
-			       t->pid, t->pid);
+		return mp_fail(err, MP_EXIT_FAILURE, ret,
+			       "cannot map the session of process %d: %s", t->pid, strerror(-ret));
 	s->block = p;
 	s->length = length;
 	s->layout = head;
@@ -346,8 +370,7 @@ int session_adopt(struct session *s, struct target *t, struct mp_err *err)
 	s->journal = calloc(1, sizeof(*s->journal));
 	if (!s->journal || journal_load(s)) {
 		session_free(s);
-		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO,
-			       "the session in process %d is damaged", t->pid);
+		return refuse_damaged(t, err);
 	}
 	return 0;
 }

@@ -67,7 +67,8 @@ class Killed(t.Case):
     def test_allocating(self):
         """memprof attach is killed at each fault point on threads that allocate all the time"""
         # Some points are passed only if a thread is in the agent's code or in a window, which is rare.
-        self.assertLessEqual(set(self.every_point("verify", 2)), {"close-left", "close-moved", "resume", "seized"})
+        self.assertLessEqual(set(self.every_point("verify", 2)),
+                             {"adopt-found", "close-left", "close-moved", "resume", "seized"})
 
     def test_running(self):
         """memprof attach is killed at each fault point: a thread in user code keeps its registers and mask"""
@@ -122,6 +123,24 @@ class Killed(t.Case):
                                ("copy-made", 1), ("remote-runs", 3)):
             with self.subTest(point, passing=passing):
                 self.assertTrue(self.target_killed_at("held", point, passing, "leaks", status=(3, 6)))
+
+    def test_target_killed_while_detached(self):
+        """if the target is killed when detach has found its session, detach says that it has ended"""
+        p = self.victim("verify", 2)
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
+                         stderr=subprocess.DEVNULL)
+        self.wait_recorded(p.pid)
+        rec.kill()
+        rec.wait()
+        m = self.start(t.FAULTY, "detach", "-p", str(p.pid), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                       env=dict(os.environ, MEMPROF_FAULT="adopt-found", MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP))))
+        t.wait_for(lambda: m.poll() is not None or t.stopped(m.pid))
+        self.assertIsNone(m.poll(), "it did not find the session")
+        p.kill()
+        p.wait()
+        m.send_signal(signal.SIGCONT)
+        _, said = m.communicate(timeout=60)
+        self.assertEqual((m.returncode, said), (3, f"memprof: process {p.pid} has ended\n"))
 
     def test_heartbeat(self):
         """some seconds after the recorder was killed, the hooks record no more events"""
