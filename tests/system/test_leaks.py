@@ -158,10 +158,13 @@ class Leaks(HeapCase):
     def test_allocators(self):
         """leaks is right on the same programs (some of them; MEMPROF_FULL: all) with each walked allocator"""
         names = [case for case in self.cases() if case[0] != "xor_list"]
+        if not t.FULL:
+            # Of the pages that the program of lost_large has, mimalloc 2.0 and 2.1 have the same blocks.
+            names = [case for i, case in enumerate(names) if i % 4 == 0 or case[0] == "lost_large"]
         for library in t.WALKED:
             with self.subTest(library):
                 env = dict(os.environ, LD_PRELOAD=t.library(library))
-                for name, leaks in names[::1 if t.FULL else 4]:
+                for name, leaks in names:
                     report = self.case(name, leaks, env=env)
                     self.assertEqual(report["leaked"]["count"], leaks, name)
                     self.assertTrue(any(h["allocator"] in library for h in report["heaps"]), name)

@@ -222,6 +222,38 @@ static bool fits(struct mi2 *w)
 	return valid && valid >= VALID_FOR_ODD * odd;
 }
 
+static bool same_in_segment(struct mi2 *w, uint64_t addr, const struct mi2_layout *a,
+			    const struct mi2_layout *b)
+{
+	uint64_t slice = w->seg.info_slices;
+	struct mi2_page p = {.slices = 1}, q;
+
+	while (slice < w->seg.entries && p.slices) {
+		w->layout = a;
+		mi2_parse(w, addr, slice, &p);
+		w->layout = b;
+		mi2_parse(w, addr, slice, &q);
+		if (p.slices != q.slices || p.block_size != q.block_size || p.start != q.start)
+			return false;
+		slice += p.slices;
+	}
+	return true;
+}
+
+/* Do two layouts that fit have the same blocks in all pages?  Then it does not matter which one it is. */
+static bool same_pages(struct mi2 *w, const struct mi2_layout *a, const struct mi2_layout *b)
+{
+	if (a->pages != b->pages || a->page_bytes != b->page_bytes ||
+	    a->page_start != b->page_start)
+		return false;
+	for (size_t i = 0; i < w->segments.n; i++) {
+		w->layout = a;
+		if (mi2_read(w, w->segments.at[i]) && !same_in_segment(w, w->segments.at[i], a, b))
+			return false;
+	}
+	return true;
+}
+
 static int find_with(struct mi2 *w, const struct mi2_layout *l, const uint64_t *words)
 {
 	w->layout = l;
@@ -236,13 +268,15 @@ static int try_heap(struct mi2 *w, const uint64_t *words)
 {
 	const struct mi2_layout *best = NULL;
 
+	w->unsure = false;
 	for (size_t k = 0; k < sizeof(layouts) / sizeof(layouts[0]); k++) {
 		if (find_with(w, &layouts[k], words))
 			return -ENOMEM;
 		w->seen |= w->segments.n > 0;
 		if (!fits(w))
 			continue;
-		w->unsure = best;
+		w->unsure |= best && !same_pages(w, best, &layouts[k]);
+		w->version = best ? "2" : layouts[k].version;
 		best = best ? best : &layouts[k];
 	}
 	if (!best)

@@ -61,9 +61,10 @@ struct mi2 {
 	struct image *img;
 	struct heap *heap;
 	const struct mi2_layout *layout;
+	const char *version; /* of mimalloc, as far as it is known */
 	uint64_t cookie;
-	bool seen;		/* there are segments, of whatever layout */
-	bool unsure;		/* several layouts are consistent with them */
+	bool seen;   /* there are segments, of whatever layout */
+	bool unsure; /* several layouts are consistent with them, and have other blocks */
 	VEC(uint64_t) segments; /* by address */
 	VEC(struct mi2_heap) heaps;
 	struct addr_list delayed;

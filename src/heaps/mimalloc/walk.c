@@ -249,7 +249,7 @@ static int walk_2(struct image *img, struct heap *heap)
 		ret = walk_segments(w);
 	if (!ret) {
 		check_sums(w);
-		snprintf(heap->version, sizeof(heap->version), "%s", w->layout->version);
+		snprintf(heap->version, sizeof(heap->version), "%s", w->version);
 	}
 	vec_free(&w->segments);
 	vec_free(&w->heaps);
