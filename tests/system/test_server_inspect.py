@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """memprof server: leaks and retained memory of a process while it is being recorded; the process continues unchanged."""
+import contextlib
 import glob
 import os
 import re
@@ -186,7 +187,8 @@ class Inspect(t.Case):
             asks.start()
             for pid in t.wait_for(lambda: self.inspectors() or not asks.is_alive() and [0]):
                 if pid:
-                    os.kill(pid, signal.SIGKILL)
+                    with contextlib.suppress(ProcessLookupError):  # it can end before it is killed
+                        os.kill(pid, signal.SIGKILL)
             asks.join()
             self.unchanged()
             if answers[-1].status == 500:
