@@ -22,7 +22,7 @@ int refusal_explain(const struct refusal *r, struct mp_err *err)
 	const struct proc_status *st = r->target;
 
 	if (r->error == -ESRCH)
-		return mp_fail(err, MP_EXIT_NO_PROCESS, r->error, "process %d is gone", r->pid);
+		return mp_fail(err, MP_EXIT_NO_PROCESS, r->error, "process %d has ended", r->pid);
 	if (r->error == -EMFILE)
 		return mp_fail(err, MP_EXIT_NO_ROOM, r->error,
 			       "cannot inspect process %d (%s): memprof cannot open more files "

@@ -161,7 +161,7 @@ class Waits(t.Case):
                        stderr=subprocess.PIPE)
         self.assertIn("process", m.stdout.readline())
         self.assertIn("0", [line.split()[2] for line in self.ended(p)])
-        self.assertRegex(m.communicate(timeout=120)[1], "ended before|is gone|has ended")
+        self.assertRegex(m.communicate(timeout=120)[1], "ended before|has ended")
         self.assertFalse(os.path.exists(f"/proc/{init}"))
 
     def test_limit(self):

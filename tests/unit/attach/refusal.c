@@ -51,7 +51,7 @@ static void others(void **state)
 	r.may_ptrace = r.other_userns = true;
 	expect(&r, MP_EXIT_PERMISSION, "another user namespace");
 	r.error = -ESRCH;
-	expect(&r, MP_EXIT_NO_PROCESS, "process 7 is gone");
+	expect(&r, MP_EXIT_NO_PROCESS, "process 7 has ended");
 	r.error = -EMFILE;
 	expect(&r, MP_EXIT_NO_ROOM, "RLIMIT_NOFILE");
 	r.error = -ENOMEM;
