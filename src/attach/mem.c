@@ -24,6 +24,8 @@ int mem_open(struct mem *mem, pid_t pid)
 	mem->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (mem->fd >= 0)
 		return 0;
+	if (errno == EMFILE || errno == ENFILE)
+		return -errno;
 	/* Reads nothing; only checks the permission. */
 	return errno == EACCES && !process_vm_readv(mem->pid, NULL, 0, NULL, 0, 0) ? 0 : -EACCES;
 }
