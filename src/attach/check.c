@@ -79,7 +79,7 @@ static bool is_over(const struct target *t)
 	return ret ? ret == -ESRCH : check_ended(&st) || st.no_memory;
 }
 
-static int refuse_ended(const struct target *t, struct mp_err *err)
+int check_over(const struct target *t, struct mp_err *err)
 {
 	return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d has ended", t->pid);
 }
@@ -93,7 +93,7 @@ int target_check_program(const struct target *t, struct mp_err *err)
 	if (!t->execed && (t->mem.fd < 0 || mem_read_some(&t->mem, 0, &byte, 1)))
 		return 0;
 	if (is_over(t))
-		return refuse_ended(t, err);
+		return check_over(t, err);
 	return mp_fail(
 	    err, MP_EXIT_NO_PROCESS, -ESRCH,
 	    "process %d executed another program meanwhile; the new program was not touched",
@@ -107,7 +107,7 @@ int target_ask_again(const struct target *t, int error, struct mp_err *err)
 
 	do {
 		if (poll(&p, 1, END_MS) == 1)
-			return refuse_ended(t, err);
+			return check_over(t, err);
 		if (target_check_program(t, err))
 			return -ESRCH;
 	} while (!deadline_passed(&deadline));
@@ -126,7 +126,7 @@ int target_refused(const struct target *t, int error, struct mp_err *err)
 			    .other_userns = in_other_userns(t->pid)};
 
 	if (is_over(t))
-		return refuse_ended(t, err);
+		return check_over(t, err);
 	if (target_check_program(t, err))
 		return -ESRCH;
 	if (!proc_status_read(t->pid, 0, &tracer) && tracer.tracer)

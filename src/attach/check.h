@@ -17,6 +17,8 @@ bool check_ended(const struct proc_status *st);
 bool check_alive(const struct target *t);
 /* Return: kernel.yama.ptrace_scope, 0 without yama (admin-guide/LSM/Yama). */
 int check_ptrace_scope(void);
+/* Fills @err: @t has ended.  Return: -ESRCH. */
+int check_over(const struct target *t, struct mp_err *err);
 /* Fills @err: @t is traced by @tracer.  Return: -EBUSY. */
 int check_traced(const struct target *t, pid_t tracer, struct mp_err *err);
 

@@ -5,6 +5,7 @@
 #include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "attach/check.h"
 #include "attach/seccomp.h"
 #include "formats/session.h"
 
@@ -27,7 +28,7 @@ int sandbox_look(const struct target *t, struct mp_err *err)
 	pid_t strict = 0;
 
 	if (proc_status_read(getpid(), 0, &self) || proc_tasks(t->pid, &tids))
-		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d has ended", t->pid);
+		return check_over(t, err);
 	vec_for_each (&tids.list, tid) {
 		if (proc_status_read(t->pid, *tid, &st))
 			continue;

@@ -149,7 +149,7 @@ int target_seize(struct target *t, const struct deadline *deadline, struct mp_er
 		return fresh;
 	}
 	if (!t->threads.n)
-		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d has ended", t->pid);
+		return check_over(t, err);
 	fault_point("all-seized");
 	steps_add(t->steps, "seized %zu thread%s", t->threads.n, plural(t->threads.n));
 	return 0;

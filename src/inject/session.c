@@ -294,12 +294,9 @@ static int refuse_damaged(const struct target *t, struct mp_err *err)
 		       t->pid);
 }
 
-/* @error: of map_open_block().  The block was mapped a moment ago: the recorder can have ended the session since, or the
- * process can have ended. */
+/* @error: of map_open_block().  The block was mapped a moment ago: the recorder can have ended the session since. */
 static int refuse_block(const struct target *t, int error, struct mp_err *err)
 {
-	if (target_check_program(t, err))
-		return -ESRCH;
 	if (error == -ENOENT)
 		return refuse_absent(t, err);
 	if (error == -EPERM || error == -EACCES)
@@ -350,7 +347,7 @@ int session_adopt(struct session *s, struct target *t, struct mp_err *err)
 	fd = map_open_block(t->pid, maps_find(&maps, addr));
 	maps_free(&maps);
 	if (fd < 0)
-		return refuse_block(t, fd, err);
+		return target_ask_again(t, refuse_block(t, fd, err), err);
 	if (!is_block(fd, length)) {
 		close(fd);
 		return refuse_damaged(t, err);

@@ -33,9 +33,8 @@ struct session_options {
 	bool free_stacks; /* frees are recorded with their stacks; not with sample_interval */
 	bool zero;	  /* fill blocks with zeros like calloc's; not with sample_interval */
 	uint64_t sample_interval; /* bytes, at most SS_MAX_INTERVAL; 0: every allocation */
-	uint32_t
-	    overhead_ppm; /* budget (record/budget/budget.h); not with the two before; 0: none */
-	bool no_hooks;	  /* session_observe(): build only tables, search for no functions */
+	uint32_t overhead_ppm;	  /* record/budget/budget.h; not with the two before; 0: none */
+	bool no_hooks; /* session_observe(): build only tables, search for no functions */
 };
 
 struct session {

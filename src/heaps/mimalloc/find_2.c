@@ -222,33 +222,31 @@ static bool fits(struct mi2 *w)
 	return valid && valid >= VALID_FOR_ODD * odd;
 }
 
-static bool same_in_segment(struct mi2 *w, uint64_t addr, const struct mi2_layout *a,
-			    const struct mi2_layout *b)
+/* Has the other layout the same blocks in all pages of the current segment?  It differs only in where they start. */
+static bool same_in_segment(const struct mi2 *w, uint64_t addr, const struct mi2_layout *other)
 {
 	uint64_t slice = w->seg.info_slices;
-	struct mi2_page p = {.slices = 1}, q;
+	struct mi2_page p = {.slices = 1};
 
 	while (slice < w->seg.entries && p.slices) {
-		w->layout = a;
 		mi2_parse(w, addr, slice, &p);
-		w->layout = b;
-		mi2_parse(w, addr, slice, &q);
-		if (p.slices != q.slices || p.block_size != q.block_size || p.start != q.start)
+		if (bytes_before(w->layout, p.block_size) != bytes_before(other, p.block_size))
 			return false;
 		slice += p.slices;
 	}
 	return true;
 }
 
-/* Do two layouts that fit have the same blocks in all pages?  Then it does not matter which one it is. */
-static bool same_pages(struct mi2 *w, const struct mi2_layout *a, const struct mi2_layout *b)
+/* Has the other layout, which fits too, the same blocks in all pages?  Then it does not matter which one it is. */
+static bool same_pages(struct mi2 *w, const struct mi2_layout *other)
 {
-	if (a->pages != b->pages || a->page_bytes != b->page_bytes ||
-	    a->page_start != b->page_start)
+	const struct mi2_layout *l = w->layout;
+
+	if (l->page_start || other->page_start || l->pages != other->pages ||
+	    l->page_bytes != other->page_bytes)
 		return false;
 	for (size_t i = 0; i < w->segments.n; i++) {
-		w->layout = a;
-		if (mi2_read(w, w->segments.at[i]) && !same_in_segment(w, w->segments.at[i], a, b))
+		if (mi2_read(w, w->segments.at[i]) && !same_in_segment(w, w->segments.at[i], other))
 			return false;
 	}
 	return true;
@@ -275,7 +273,7 @@ static int try_heap(struct mi2 *w, const uint64_t *words)
 		w->seen |= w->segments.n > 0;
 		if (!fits(w))
 			continue;
-		w->unsure |= best && !same_pages(w, best, &layouts[k]);
+		w->unsure |= best && !same_pages(w, best);
 		w->version = best ? "2" : layouts[k].version;
 		best = best ? best : &layouts[k];
 	}
