@@ -125,6 +125,16 @@ class Case(unittest.TestCase):
         self.assertEqual(r.returncode, status, f"memprof {argv}: {r.stdout}{r.stderr}")
         return r
 
+    def start_until(self, point, *argv, env=None, **kw):
+        """Starts memprof and waits until it is stopped at a fault point (src/lib/fault.h).  SIGCONT continues it.
+        @env: more variables of its environment.  Return: its Popen object."""
+        kw.setdefault("stderr", subprocess.PIPE)
+        m = self.start(FAULTY, *map(str, argv), env=dict(os.environ, MEMPROF_FAULT=point, **(env or {}),
+                                                         MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP))), **kw)
+        wait_for(lambda: m.poll() is not None or stopped(m.pid))
+        self.assertIsNone(m.poll(), f"it did not come to {point}")
+        return m
+
     def detach(self, pid):
         self.memprof("detach", "-p", pid)
 

@@ -49,10 +49,7 @@ class Exec(t.Case):
         self.assertEqual(p.stdout.readline(), f"image 0 {p.pid}\n")
         if who == "dead":
             t.wait_for(lambda: tasks(p.pid)[p.pid][0] == "Z")
-        m = self.start(t.FAULTY, *self.command(what, p.pid), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
-                       env=dict(os.environ, MEMPROF_FAULT=point, MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP))))
-        t.wait_for(lambda: m.poll() is not None or t.stopped(m.pid))
-        self.assertIsNone(m.poll(), f"it did not come to {point}")
+        m = self.start_until(point, *self.command(what, p.pid))
         p.stdin.write("\n")
         p.stdin.flush()
         end = time.monotonic() + 0.3
@@ -79,10 +76,7 @@ class Exec(t.Case):
             with self.subTest(who):
                 p = self.start(f"{t.VICTIMS}/execs", str(THREADS), who, "asked", stdin=subprocess.PIPE)
                 self.assertEqual(p.stdout.readline(), f"image 0 {p.pid}\n")
-                m = self.start(t.FAULTY, *self.command("attach", p.pid), stderr=subprocess.PIPE,
-                               stdin=subprocess.DEVNULL,
-                               env=dict(os.environ, MEMPROF_FAULT="tables", MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP))))
-                t.wait_for(lambda: m.poll() is not None or t.stopped(m.pid))
+                m = self.start_until("tables", *self.command("attach", p.pid))
                 p.stdin.write("\n")
                 p.stdin.flush()
                 self.assertEqual(p.stdout.readline(), f"image 1 {p.pid}\n")
@@ -104,11 +98,7 @@ class Exec(t.Case):
                 with self.subTest(command, point=point):
                     p = self.start(f"{t.VICTIMS}/execs", str(THREADS), "live", "asked", stdin=subprocess.PIPE)
                     self.assertEqual(p.stdout.readline(), f"image 0 {p.pid}\n")
-                    m = self.start(t.FAULTY, *self.command(command, p.pid), stderr=subprocess.PIPE,
-                                   stdin=subprocess.DEVNULL,
-                                   env=dict(os.environ, MEMPROF_FAULT=point, MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP))))
-                    t.wait_for(lambda: m.poll() is not None or t.stopped(m.pid))
-                    self.assertIsNone(m.poll(), f"it did not come to {point}")
+                    m = self.start_until(point, *self.command(command, p.pid))
                     p.kill()
                     m.send_signal(signal.SIGCONT)
                     _, said = m.communicate(timeout=60)

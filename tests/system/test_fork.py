@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 
-from memprof_test import Case, FAULTY, FULL, GUEST, MEMPROF, VICTIMS, identity, main, maps, read, stopped, wait_for
+from memprof_test import Case, FULL, GUEST, MEMPROF, VICTIMS, identity, main, maps, read, wait_for
 
 
 class Fork(Case):
@@ -63,10 +63,8 @@ class Fork(Case):
     def test_slow_child(self):
         """a child forked while attach seizes its parent, and slow to reach its own stop, is released"""
         p = self.family()
-        env = dict(os.environ, MEMPROF_FAULT="all-seized", MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP)),
-                   MEMPROF_FAIL="child-born")
-        rec = self.start(FAULTY, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), env=env)
-        wait_for(lambda: stopped(rec.pid))
+        rec = self.start_until("all-seized", "attach", "-q", "-p", p.pid, "-o", self.path("r"),
+                               env={"MEMPROF_FAIL": "child-born"})
         p.stdin.write("fork\n")
         p.stdin.flush()
         child = wait_for(lambda: [int(x) for tid in os.listdir(f"/proc/{p.pid}/task")

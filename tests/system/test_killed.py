@@ -132,10 +132,7 @@ class Killed(t.Case):
         self.wait_recorded(p.pid)
         rec.kill()
         rec.wait()
-        m = self.start(t.FAULTY, "detach", "-p", str(p.pid), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
-                       env=dict(os.environ, MEMPROF_FAULT="adopt-found", MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP))))
-        t.wait_for(lambda: m.poll() is not None or t.stopped(m.pid))
-        self.assertIsNone(m.poll(), "it did not find the session")
+        m = self.start_until("adopt-found", "detach", "-p", p.pid)
         p.kill()
         p.wait()
         m.send_signal(signal.SIGCONT)

@@ -66,9 +66,7 @@ class Pause(t.Case):
         process.  Return: its status, its output."""
         p = self.many(100)
         before = t.identity(p.pid)
-        m = self.start(t.FAULTY, "leaks", "-p", str(p.pid), "--max-pause", "1s", *more, stderr=subprocess.STDOUT,
-                       env=dict(os.environ, MEMPROF_FAULT=point, MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP))))
-        t.wait_for(lambda: t.stopped(m.pid))
+        m = self.start_until(point, "leaks", "-p", p.pid, "--max-pause", "1s", *more, stderr=subprocess.STDOUT)
         time.sleep(1.2)
         m.send_signal(signal.SIGCONT)
         out, _ = m.communicate(timeout=300)

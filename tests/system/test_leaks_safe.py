@@ -290,10 +290,7 @@ class Safe(t.Case):
         if not t.GUEST:
             ways += [(3, "leaks", "--pre-copy"), (1, "heap", "--pre-copy")]
         for n, (status, command, *more) in enumerate(ways):
-            m = self.start(t.FAULTY, command, "-p", str(p.pid), *more, stderr=subprocess.STDOUT,
-                           env=dict(os.environ, MEMPROF_FAULT="snapshot-taken",
-                                    MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP))))
-            t.wait_for(lambda: t.stopped(m.pid))
+            m = self.start_until("snapshot-taken", command, "-p", p.pid, *more, stderr=subprocess.STDOUT)
             m.send_signal((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[n % 3])
             m.send_signal(signal.SIGCONT)
             out, _ = m.communicate(timeout=120)

@@ -74,10 +74,7 @@ class Robust(t.Case):
 
     def test_descriptors_gone(self):
         """attach that runs out of file descriptors while threads are stopped releases them at once"""
-        env = dict(os.environ, MEMPROF_FAULT="all-seized", MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP)))
-        rec = self.start(t.FAULTY, "attach", "-q", "-p", str(self.p.pid), "-o", self.path("r"), env=env,
-                         stderr=subprocess.PIPE)
-        t.wait_for(lambda: t.stopped(rec.pid))
+        rec = self.start_until("all-seized", "attach", "-q", "-p", self.p.pid, "-o", self.path("r"))
         subprocess.run(["prlimit", "--nofile=3", "--pid", str(rec.pid)], check=True)
         rec.send_signal(signal.SIGCONT)
         _, err = rec.communicate(timeout=120)

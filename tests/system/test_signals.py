@@ -127,10 +127,7 @@ class Signals(t.Case):
     def test_not_held(self):
         """attach does not trace the program while it builds unwind tables, so signals do not stop it"""
         p = self.victim("signals", "queue")
-        env = dict(os.environ, MEMPROF_FAULT="tables", MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP)))
-        rec = self.start(t.FAULTY, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), "--for", "10ms",
-                         env=env, stderr=subprocess.PIPE)
-        t.wait_for(lambda: t.stopped(rec.pid))
+        rec = self.start_until("tables", "attach", "-q", "-p", p.pid, "-o", self.path("r"), "--for", "10ms")
         self.assertIn("memprof", t.maps(p.pid))
         tracers = {re.search(r"TracerPid:\t(\d+)", t.read(f"/proc/{p.pid}/task/{tid}/status").decode()).group(1)
                    for tid in os.listdir(f"/proc/{p.pid}/task")}

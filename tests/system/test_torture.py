@@ -76,12 +76,9 @@ class Torture(t.Case):
         although the thread calls the next one at once"""
         p = self.start(f"{t.VICTIMS}/torture", "vfork")
         t.wait_for(lambda: ptrace.state(p.pid, p.pid) == "D")
-        m = self.start(t.FAULTY, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), "--for", "300ms",
-                       "--lossless", stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
-                       env=dict(os.environ, MEMPROF_FAULT="close-left",
-                                MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP))))
-        t.wait_for(lambda: m.poll() is not None or t.stopped(m.pid))
-        self.assertIsNone(m.poll(), "it did not wait for a vfork()")
+        # It comes to that point if it waits for a vfork().
+        m = self.start_until("close-left", "attach", "-q", "-p", p.pid, "-o", self.path("r"), "--for", "300ms",
+                             "--lossless")
         # As on a busy machine: the thread, if it could, would be in the next vfork() by now.
         time.sleep(0.3)
         state = ptrace.state(p.pid, p.pid)
