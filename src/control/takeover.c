@@ -179,8 +179,7 @@ static int by_addr(const void *a, const void *b)
  * quadratic time. */
 static void sort_blocks(struct carry *c)
 {
-	if (c->blocks.n)
-		qsort(c->blocks.at, c->blocks.n, sizeof(c->blocks.at[0]), by_addr);
+	vec_sort(&c->blocks, by_addr);
 }
 
 static int replay(struct reading *r, const char *path, uint64_t events, struct mp_err *err)

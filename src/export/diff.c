@@ -193,8 +193,8 @@ int diff_make(const struct diff_side *before, const struct diff_side *after, enu
 	vec_free(&index.of_node);
 	if (ret)
 		diff_free(d);
-	else if (d->rows.n)
-		qsort(d->rows.at, d->rows.n, sizeof(d->rows.at[0]), largest);
+	else
+		vec_sort(&d->rows, largest);
 	return ret;
 }
 

@@ -68,7 +68,7 @@ int diff_growths_find(const struct diff *d, struct diff_growths *g)
 	}
 	if (!g->list.n)
 		return 0;
-	qsort(g->list.at, g->list.n, sizeof(*g->list.at), by_place);
+	vec_sort(&g->list, by_place);
 	for (size_t i = 1; i < g->list.n; i++) {
 		if (by_place(&g->list.at[kept], &g->list.at[i]) != 0)
 			g->list.at[++kept] = g->list.at[i];
@@ -76,6 +76,6 @@ int diff_growths_find(const struct diff *d, struct diff_growths *g)
 			g->list.at[kept].change += g->list.at[i].change;
 	}
 	g->list.n = kept + 1;
-	qsort(g->list.at, g->list.n, sizeof(*g->list.at), by_change);
+	vec_sort(&g->list, by_change);
 	return 0;
 }

@@ -377,7 +377,7 @@ static void set_patterns(struct pprof *p, Pprof__Profile *part)
 	}
 	if (!p->failed && inside.list.n) {
 		/* Frames are numbered as they are first shown, which can be in another format. */
-		qsort(inside.list.at, inside.list.n, sizeof(inside.list.at[0]), by_name);
+		vec_sort(&inside.list, by_name);
 		part->drop_frames = pattern_of(p, &inside, NULL);
 		part->keep_frames = pattern_of(p, &inside, &others);
 	}

@@ -164,7 +164,7 @@ struct process *processes_find(const struct processes *p, pid_t pid)
 {
 	const struct process key = {.pid = pid};
 
-	return p->list.n ? bsearch(&key, p->list.at, p->list.n, sizeof(key), by_pid) : NULL;
+	return vec_search(&p->list, &key, by_pid);
 }
 
 static bool is_due(const struct process *p, uint64_t now)
@@ -267,8 +267,7 @@ int processes_scan(struct processes *p, const struct process_filter *f, uint32_t
 			p->list.at[kept++] = *q;
 	}
 	p->list.n = kept;
-	if (kept)
-		qsort(p->list.at, kept, sizeof(p->list.at[0]), by_pid);
+	vec_sort(&p->list, by_pid);
 	leave_out(p, most);
 	return ret;
 }

@@ -30,8 +30,7 @@ static inline int addr_list_push(struct addr_list *l, uint64_t addr)
 
 static inline void addr_list_sort(struct addr_list *l)
 {
-	if (l->list.n)
-		qsort(l->list.at, l->list.n, sizeof(l->list.at[0]), addr_list_compare);
+	vec_sort(&l->list, addr_list_compare);
 }
 
 /* Is @addr in the list?  It must not be lower than in the call before.  Duplicates match one by

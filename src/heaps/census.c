@@ -63,8 +63,8 @@ static int join(struct census *c)
 		vec_free(&h->blocks);
 	}
 	if (c->heaps.n > 1) {
-		qsort(c->blocks.at, c->blocks.n, sizeof(c->blocks.at[0]), by_number);
-		qsort(c->owned.at, c->owned.n, sizeof(c->owned.at[0]), by_number);
+		vec_sort(&c->blocks, by_number);
+		vec_sort(&c->owned, by_number);
 	}
 	return 0;
 }

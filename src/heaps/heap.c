@@ -89,7 +89,7 @@ void heap_sort_owned(struct heap *h)
 
 	if (!h->owned.n)
 		return;
-	qsort(h->owned.at, h->owned.n, sizeof(h->owned.at[0]), by_number);
+	vec_sort(&h->owned, by_number);
 	for (size_t i = 0; i < h->owned.n; i++) {
 		struct heap_range *r = &h->owned.at[i], *last = n ? &h->owned.at[n - 1] : NULL;
 
@@ -108,7 +108,7 @@ void heap_finish(struct heap *h)
 	size_t n = 0;
 
 	if (!sorted(h))
-		qsort(h->blocks.at, h->blocks.n, sizeof(h->blocks.at[0]), by_number);
+		vec_sort(&h->blocks, by_number);
 	h->live_bytes = 0;
 	for (size_t i = 0; i < h->blocks.n; i++) {
 		if (n && h->blocks.at[n - 1].addr == h->blocks.at[i].addr)

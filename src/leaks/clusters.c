@@ -154,8 +154,7 @@ static void builder_end(struct builder *b, const struct leaks *l, bool whole)
 
 	if (whole)
 		show_previews(c, l);
-	if (c->list.n)
-		qsort(c->list.at, c->list.n, sizeof(c->list.at[0]), largest_first);
+	vec_sort(&c->list, largest_first);
 	free(b->slot);
 }
 

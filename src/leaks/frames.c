@@ -103,8 +103,7 @@ int frames_take(struct frames *f, struct image *img, struct modules *m)
 		if (!ret)
 			ret = take_thread(f, &u, th);
 	}
-	if (f->list.n)
-		qsort(f->list.at, f->list.n, sizeof(f->list.at[0]), by_address);
+	vec_sort(&f->list, by_address);
 	return ret;
 }
 

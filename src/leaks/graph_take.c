@@ -19,8 +19,7 @@ static int add_collectors(ranges *all, const struct census *c, const struct pyth
 		if (vec_push(all, *r))
 			return -ENOMEM;
 	}
-	if (all->n)
-		qsort(all->at, all->n, sizeof(all->at[0]), by_number);
+	vec_sort(all, by_number);
 	return 0;
 }
 

@@ -182,10 +182,8 @@ static void read_symbols(struct modules *m, struct module *it)
 		return;
 	}
 	(void)symfile_objects(it->symbols, take_object, it);
-	if (it->variables.n)
-		qsort(it->variables.at, it->variables.n, sizeof(it->variables.at[0]), by_address);
-	if (it->tls.n)
-		qsort(it->tls.at, it->tls.n, sizeof(it->tls.at[0]), by_address);
+	vec_sort(&it->variables, by_address);
+	vec_sort(&it->tls, by_address);
 }
 
 /* Return: the module, opened, or NULL if its file cannot be used. */

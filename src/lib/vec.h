@@ -65,6 +65,14 @@ static inline int vec_zeroes(void **at, size_t *n, size_t *cap, size_t size, uin
 #define vec_end(v)	    ((v)->n ? (v)->at + (v)->n : NULL)
 #define vec_for_each(v, it) for (__auto_type it = (v)->n ? (v)->at : NULL; it < vec_end(v); it++)
 
+/* Sorts the elements, as qsort(3) does. */
+#define vec_sort(v, compare)                                                                       \
+	((v)->n ? qsort((v)->at, (v)->n, sizeof(*(v)->at), (compare)) : (void)0)
+/* Searches sorted elements, as bsearch(3) does.  Return: an element that @compare finds equal to @key, or
+ * NULL. */
+#define vec_search(v, key, compare)                                                                \
+	((v)->n ? bsearch((key), (v)->at, (v)->n, sizeof(*(v)->at), (compare)) : NULL)
+
 #define vec_free(v) (free((v)->at), (v)->at = NULL, (v)->n = (v)->cap = 0)
 
 #endif

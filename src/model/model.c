@@ -150,7 +150,7 @@ static int keep_blocks(struct pass *p)
 	int ret = history_live(p->history, keep_block, m);
 
 	if (!ret && m->blocks.n)
-		qsort(m->blocks.at, m->blocks.n, sizeof(m->blocks.at[0]), by_addr);
+		vec_sort(&m->blocks, by_addr);
 	return ret;
 }
 

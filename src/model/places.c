@@ -150,8 +150,7 @@ static int sort(struct finder *s)
 		p->at.at[i].position = i;
 		p->at.at[i].cost = group_cost(&p->at.at[i].sum, s->cost);
 	}
-	if (p->at.n)
-		qsort(p->at.at, p->at.n, sizeof(p->at.at[0]), dearest);
+	vec_sort(&p->at, dearest);
 	for (uint32_t i = 0; i < p->at.n; i++)
 		moved[p->at.at[i].position] = i;
 	for (uint32_t id = 0; id < s->m->stacks.n; id++) {

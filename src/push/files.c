@@ -59,8 +59,7 @@ int files_list(int dir, const char *suffix, int (*order)(const void *a, const vo
 		ret = vec_push(&f->list, fresh);
 	}
 	closedir(d);
-	if (f->list.n)
-		qsort(f->list.at, f->list.n, sizeof(f->list.at[0]), order);
+	vec_sort(&f->list, order);
 	return ret;
 }
 

@@ -200,7 +200,7 @@ void sideband_poll(struct sideband *s, struct sideband_news *news)
 		ring_advance(&s->cpu[i].ring, n);
 	}
 	if (news->code.n > before + 1) /* each processor has a ring */
-		qsort(news->code.at, news->code.n, sizeof(news->code.at[0]), by_time);
+		vec_sort(&news->code, by_time);
 }
 
 void sideband_forget_code(struct sideband_news *news)

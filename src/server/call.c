@@ -195,8 +195,7 @@ static int write_filter_text(struct call *c, struct query *q)
 
 	if (!out)
 		return -ENOMEM;
-	if (q->pairs.n)
-		qsort(q->pairs.at, q->pairs.n, sizeof(q->pairs.at[0]), by_text);
+	vec_sort(&q->pairs, by_text);
 	vec_for_each (&q->pairs, p) {
 		if (call_find(c, p->name, &own))
 			continue;

@@ -88,22 +88,17 @@ size_t image_pread(int fd, void *to, size_t len, uint64_t offset)
 	return n;
 }
 
+static int by_range(const void *addr, const void *map)
+{
+	uint64_t a = *(const uint64_t *)addr;
+	const struct image_map *m = map;
+
+	return a < m->start ? -1 : a >= m->end;
+}
+
 const struct image_map *image_map_at(const struct image *img, uint64_t addr)
 {
-	size_t lo = 0, hi = img->maps.n;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		const struct image_map *m = &img->maps.at[mid];
-
-		if (addr < m->start)
-			hi = mid;
-		else if (addr >= m->end)
-			lo = mid + 1;
-		else
-			return m;
-	}
-	return NULL;
+	return vec_search(&img->maps, &addr, by_range);
 }
 
 int image_open_file(struct image *img, const struct image_map *map)

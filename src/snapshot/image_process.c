@@ -224,7 +224,7 @@ int image_add_live(struct image *img, const struct maps *before)
 	}
 	map_usages_free(&now);
 	if (img->maps.n > n) {
-		qsort(img->maps.at, img->maps.n, sizeof(img->maps.at[0]), by_start);
+		vec_sort(&img->maps, by_start);
 		img->live_fd = open_of(img->pid, "mem");
 	}
 	return ret;

@@ -139,9 +139,7 @@ static int show(struct maker *k, struct table_found *f, struct mp_err *err)
 
 static int fill(struct maker *k, struct mp_err *err)
 {
-	if (k->shown.n)
-		qsort(k->shown.at, k->shown.n, sizeof(k->shown.at[0]),
-		      k->v->sort == TABLE_NAME ? by_name : by_value);
+	vec_sort(&k->shown, k->v->sort == TABLE_NAME ? by_name : by_value);
 	vec_for_each (&k->shown, e) {
 		if (vec_push(&k->t->rows, *e->row))
 			return out_of_memory(err);

@@ -216,8 +216,7 @@ int cfi_fdes(const struct cfi *cfi, struct cfi_fdes *fdes)
 			return -ENOMEM;
 		}
 	}
-	if (fdes->list.n)
-		qsort(fdes->list.at, fdes->list.n, sizeof(fdes->list.at[0]), by_start);
+	vec_sort(&fdes->list, by_start);
 	for (size_t i = 0; i < fdes->list.n; i++) {
 		if (!keep || fdes->list.at[keep - 1].start != fdes->list.at[i].start)
 			fdes->list.at[keep++] = fdes->list.at[i];

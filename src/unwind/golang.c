@@ -151,7 +151,7 @@ int golang_rows(Elf *elf, const struct arch *arch, struct rule_set *set, struct 
 	int err = starts_each_function(elf, note, &found);
 
 	if (!err && found.list.n)
-		qsort(found.list.at, found.list.n, sizeof(found.list.at[0]), by_number);
+		vec_sort(&found.list, by_number);
 	vec_for_each (&found.list, f) {
 		if (!err)
 			err = put_function(elf, arch, f, set, t);

@@ -127,20 +127,15 @@ void maps_free(struct maps *maps)
 	maps->text = NULL;
 }
 
+static int by_range(const void *addr, const void *map)
+{
+	uint64_t a = *(const uint64_t *)addr;
+	const struct map *m = map;
+
+	return a < m->start ? -1 : a >= m->end;
+}
+
 const struct map *maps_find(const struct maps *maps, uint64_t addr)
 {
-	size_t lo = 0, hi = maps->list.n;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		const struct map *m = &maps->list.at[mid];
-
-		if (addr < m->start)
-			hi = mid;
-		else if (addr >= m->end)
-			lo = mid + 1;
-		else
-			return m;
-	}
-	return NULL;
+	return vec_search(&maps->list, &addr, by_range);
 }

@@ -26,9 +26,7 @@ static int descending(const void *a, const void *b)
 
 static void cut_to_wanted(struct collector *c)
 {
-	if (c->a->at.n)
-		qsort(c->a->at.at, c->a->at.n, sizeof(c->a->at.at[0]),
-		      c->v->descending ? descending : ascending);
+	vec_sort(&c->a->at, c->v->descending ? descending : ascending);
 	if (c->a->at.n > c->wanted)
 		c->a->at.n = c->wanted;
 }
@@ -96,8 +94,7 @@ int allocations_collect(const struct model *m, const struct view *v, const struc
 		c.wanted = UINT64_MAX;
 	ret = allocations_pass(m, v->sort, &sink, err);
 	cut_to_wanted(&c);
-	if (a->chains.n)
-		qsort(a->chains.at, a->chains.n, sizeof(a->chains.at[0]), by_number);
+	vec_sort(&a->chains, by_number);
 	if (ret)
 		allocations_free(a);
 	return ret;
@@ -111,7 +108,5 @@ void allocations_free(struct allocations *a)
 
 const struct chain_end *allocations_chain(const struct allocations *a, const struct allocation *at)
 {
-	if (!a->chains.n)
-		return NULL;
-	return bsearch(&at->chain, a->chains.at, a->chains.n, sizeof(a->chains.at[0]), by_number);
+	return vec_search(&a->chains, &at->chain, by_number);
 }

@@ -98,7 +98,7 @@ int libraries_sum(const struct model *m, struct libraries *l)
 			add_stack(&f, id);
 	}
 	if (!ret)
-		qsort(l->at.at, l->at.n, sizeof(l->at.at[0]), dearest);
+		vec_sort(&l->at, dearest);
 	free(f.of_module);
 	return ret;
 }

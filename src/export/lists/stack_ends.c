@@ -99,8 +99,7 @@ int stack_ends_find(const struct model *m, struct stack_ends *e)
 			return -ENOMEM;
 		}
 	}
-	if (e->list.n)
-		qsort(e->list.at, e->list.n, sizeof(e->list.at[0]), by_count);
+	vec_sort(&e->list, by_count);
 	return 0;
 }
 

@@ -235,7 +235,7 @@ static int write_all(struct annotation *a, FILE *out, struct mp_err *err)
 	if (!a->lines.n)
 		return mp_fail(err, MP_EXIT_USAGE, -ENOENT,
 			       "--annotate: no stack has a line of a file '%.200s'", a->wanted);
-	qsort(a->lines.at, a->lines.n, sizeof(a->lines.at[0]), by_line);
+	vec_sort(&a->lines, by_line);
 	fprintf(out,
 		"live, allocated, temporary: bytes of the allocations that the line makes; "
 		"through: %s, also by what it calls\n",

@@ -203,8 +203,7 @@ static void write_edges(const struct peek *k, const struct peeked *p, const stru
 	char a[32], where[TEXT_WHERE];
 
 	fprintf(out, "  %s\n", title);
-	if (edges->list.n)
-		qsort(edges->list.at, edges->list.n, sizeof(edges->list.at[0]), dearest_edge);
+	vec_sort(&edges->list, dearest_edge);
 	vec_for_each (&edges->list, e) {
 		fprintf(out, "%s%14s%s %5.1f%%  %s", term_on(out, TERM_AMOUNT),
 			amount(k->cost, e->cost, a), term_off(out), percent(e->cost, p->cost),
@@ -254,7 +253,7 @@ static int write_all(struct peek *k, const char *pattern, uint32_t top, FILE *ou
 			       k->m->shown.full ? ""
 						: "; --full-stacks searches also the "
 						  "functions of libc and the C++ library");
-	qsort(k->at.at, k->at.n, sizeof(k->at.at[0]), dearest);
+	vec_sort(&k->at, dearest);
 	fprintf(out, "%s\n", cost_text(k->cost));
 	for (size_t i = 0; i < k->at.n && i < top; i++)
 		write_function(k, &k->at.at[i], out);

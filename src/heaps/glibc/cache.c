@@ -297,7 +297,7 @@ static void subtract(struct glibc *g)
 {
 	size_t keep = 0, k = 0;
 
-	qsort(g->cached.at, g->cached.n, sizeof(g->cached.at[0]), by_number);
+	vec_sort(&g->cached, by_number);
 	for (size_t i = 0; i < g->heap->blocks.n; i++) {
 		struct heap_block b = g->heap->blocks.at[i];
 

@@ -387,8 +387,7 @@ static int walk_groups(struct ng_walk *w)
 
 	if (ret)
 		return ret;
-	if (w->groups.n)
-		qsort(w->groups.at, w->groups.n, sizeof(w->groups.at[0]), by_mem);
+	vec_sort(&w->groups, by_mem);
 	for (size_t i = 0; !ret && i < w->groups.n; i++)
 		ret = take_group(w, &w->groups.at[i]);
 	return ret;

@@ -453,8 +453,7 @@ int tables_publish(struct tables *tb, bool changed)
 		if (sorted.n < SS_MAX_MODULES && vec_push(&sorted, *o))
 			break;
 	}
-	if (sorted.n)
-		qsort(sorted.at, sorted.n, sizeof(sorted.at[0]), by_start);
+	vec_sort(&sorted, by_start);
 	memcpy((struct uw_rule *)at(tb, c->rules) + first, rule_set_rules(tb->rules) + first,
 	       (n - first) * sizeof(struct uw_rule));
 	memcpy((struct uw_full *)at(tb, c->full_rules) + first, rule_set_full(tb->rules) + first,

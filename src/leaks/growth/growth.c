@@ -89,8 +89,7 @@ static size_t run_at(const struct items *s, size_t i)
 
 static void sort(struct items *s)
 {
-	if (s->list.n)
-		qsort(s->list.at, s->list.n, sizeof(s->list.at[0]), by_key_and_look);
+	vec_sort(&s->list, by_key_and_look);
 }
 
 /* Marks blocks of which no look has many. */
@@ -377,8 +376,7 @@ static size_t type_run_at(const struct type_items *s, size_t i)
 
 static void sort_types(struct type_items *s)
 {
-	if (s->list.n)
-		qsort(s->list.at, s->list.n, sizeof(s->list.at[0]), by_type_and_look);
+	vec_sort(&s->list, by_type_and_look);
 }
 
 /* Marks large blocks without a class of which no look has many: tables that grow. */
@@ -418,8 +416,7 @@ static int make_types(struct heap_growth *g, growth_types *to)
 		ret = add_type(g, to, &all.list.at[i], n);
 	}
 	vec_free(&all.list);
-	if (to->n)
-		qsort(to->at, to->n, sizeof(to->at[0]), by_type_change);
+	vec_sort(to, by_type_change);
 	return ret;
 }
 

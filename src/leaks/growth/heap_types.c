@@ -179,9 +179,7 @@ static int add_containers(struct heap_types *h, const struct block_names *n, str
 		ret = note_where(n, m, g, c, to);
 	}
 	free(of);
-	if (h->containers.n)
-		qsort(h->containers.at, h->containers.n, sizeof(h->containers.at[0]),
-		      most_container_bytes);
+	vec_sort(&h->containers, most_container_bytes);
 	return ret;
 }
 
@@ -207,8 +205,7 @@ static int add_blocks(struct heap_types *h, const struct block_names *n, const s
 		h->count++;
 		h->bytes += size;
 	}
-	if (h->list.n)
-		qsort(h->list.at, h->list.n, sizeof(h->list.at[0]), most_bytes);
+	vec_sort(&h->list, most_bytes);
 	vec_free(&g.of_name);
 	free(g.size);
 	free(g.place);

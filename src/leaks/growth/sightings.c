@@ -33,8 +33,7 @@ int sightings_take(struct sightings *seen, const struct graph *g, const struct l
 		}
 	}
 	free(buf);
-	if (seen->list.n)
-		qsort(seen->list.at, seen->list.n, sizeof(seen->list.at[0]), by_addr);
+	vec_sort(&seen->list, by_addr);
 	return ret;
 }
 
@@ -42,7 +41,7 @@ static const struct sighting *find(const struct sightings *s, uint64_t addr)
 {
 	struct sighting key = {.addr = addr};
 
-	return s->list.n ? bsearch(&key, s->list.at, s->list.n, sizeof(key), by_addr) : NULL;
+	return vec_search(&s->list, &key, by_addr);
 }
 
 int sightings_confirm(struct leaks *l, const struct graph *g, const struct sightings *before,

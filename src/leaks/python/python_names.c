@@ -353,8 +353,7 @@ int python_names(struct block_names *n, const struct graph *g)
 		if (t && t->kind == PYTHON_MODULE)
 			take_module(&k, i);
 	}
-	if (k.variables.n)
-		qsort(k.variables.at, k.variables.n, sizeof(k.variables.at[0]), by_block);
+	vec_sort(&k.variables, by_block);
 	for (uint32_t i = 0; i < g->n && !k.ret; i++) {
 		if (g->python->type[i])
 			name_object(&k, i);

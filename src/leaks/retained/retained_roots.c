@@ -147,8 +147,7 @@ int retained_add_roots(struct retained_builder *b)
 	struct candidates roots = {0};
 	int ret = rest ? list_roots(b, &roots) : -ENOMEM;
 
-	if (roots.list.n)
-		qsort(roots.list.at, roots.list.n, sizeof(roots.list.at[0]), most_bytes);
+	vec_sort(&roots.list, most_bytes);
 	for (size_t i = 0; i < roots.list.n && !ret; i++) {
 		const struct candidate *it = &roots.list.at[i];
 

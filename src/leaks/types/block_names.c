@@ -110,11 +110,8 @@ static int variable_by_address(const void *a, const void *b)
 
 int block_names_settle(struct block_names *n)
 {
-	if (n->variables.n)
-		qsort(n->variables.at, n->variables.n, sizeof(n->variables.at[0]),
-		      variable_by_address);
-	if (n->containers.n)
-		qsort(n->containers.at, n->containers.n, sizeof(n->containers.at[0]), larger);
+	vec_sort(&n->variables, variable_by_address);
+	vec_sort(&n->containers, larger);
 	for (size_t i = 0; i < n->containers.n; i++) {
 		const struct container *c = &n->containers.at[i];
 		const struct container_place object = {c->addr, (uint32_t)i},
@@ -124,8 +121,7 @@ int block_names_settle(struct block_names *n)
 		    (c->first && vec_push(&n->places, first)))
 			return -ENOMEM;
 	}
-	if (n->places.n)
-		qsort(n->places.at, n->places.n, sizeof(n->places.at[0]), by_address);
+	vec_sort(&n->places, by_address);
 	return 0;
 }
 
@@ -153,10 +149,7 @@ const struct container *block_names_container_in(const struct block_names *n, ui
 const struct block_name *block_names_variable_type(const struct block_names *n, uint64_t addr)
 {
 	const struct variable_type key = {.addr = addr};
-	const struct variable_type *v =
-	    n->variables.n
-		? bsearch(&key, n->variables.at, n->variables.n, sizeof(key), variable_by_address)
-		: NULL;
+	const struct variable_type *v = vec_search(&n->variables, &key, variable_by_address);
 
 	return v ? &n->list.at[v->name - 1] : NULL;
 }

@@ -62,8 +62,7 @@ static int list_places(struct places *p, const struct dwarf_units *u, const stru
 		}
 	}
 	vec_free(&starts);
-	if (p->list.n)
-		qsort(p->list.at, p->list.n, sizeof(p->list.at[0]), by_address);
+	vec_sort(&p->list, by_address);
 	return ret;
 }
 

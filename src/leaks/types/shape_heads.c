@@ -80,7 +80,7 @@ static int want(struct seeker *k)
 				return -ENOMEM;
 		}
 	}
-	qsort(k->wanted.at, k->wanted.n, sizeof(k->wanted.at[0]), by_block);
+	vec_sort(&k->wanted, by_block);
 	return 0;
 }
 

@@ -50,8 +50,7 @@ static int collect(struct chooser *c)
 		if (vec_push(&c->list, fresh))
 			return -ENOMEM;
 	}
-	if (c->list.n)
-		qsort(c->list.at, c->list.n, sizeof(c->list.at[0]), by_place);
+	vec_sort(&c->list, by_place);
 	for (size_t i = 0; i < c->list.n; i++) {
 		if (!n || by_place(&c->list.at[n - 1], &c->list.at[i]))
 			c->list.at[n++] = c->list.at[i];
@@ -78,8 +77,7 @@ static void note_listed(struct chooser *c)
 static void choose(struct chooser *c, uint32_t block, uint8_t slot, uint32_t to)
 {
 	const struct shared key = {.to = to, .slot = slot};
-	struct shared *it =
-	    c->list.n ? bsearch(&key, c->list.at, c->list.n, sizeof(key), by_place) : NULL;
+	struct shared *it = vec_search(&c->list, &key, by_place);
 	const uint8_t score =
 	    (uint8_t)(2 * (c->s->block[block].mark >> slot & 1) + is_set(c->is_listed, block));
 

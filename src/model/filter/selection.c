@@ -310,8 +310,7 @@ static int close_threads(struct selection *s, const struct model *m)
 			break;
 		}
 	}
-	if (s->tids.n)
-		qsort(s->tids.at, s->tids.n, sizeof(s->tids.at[0]), by_number);
+	vec_sort(&s->tids, by_number);
 	return 0;
 }
 
@@ -364,8 +363,7 @@ static int close_marks(struct selection *s, const struct model *m)
 		if (vec_push(&s->marked, span))
 			return -ENOMEM;
 	}
-	if (s->marked.n)
-		qsort(s->marked.at, s->marked.n, sizeof(s->marked.at[0]), by_start);
+	vec_sort(&s->marked, by_start);
 	return 0;
 }
 
@@ -394,7 +392,7 @@ static int close_maps(struct selection *s, const struct model *m)
 	}
 	if (!s->mapped.n)
 		return 0;
-	qsort(s->mapped.at, s->mapped.n, sizeof(s->mapped.at[0]), by_start);
+	vec_sort(&s->mapped, by_start);
 	for (size_t i = 1; i < s->mapped.n; i++) {
 		struct bounds *last = &s->mapped.at[n], *next = &s->mapped.at[i];
 
@@ -457,8 +455,7 @@ static bool is_spanned(const struct selection *s, const struct model_block *b)
 
 bool selection_has_thread(const struct selection *s, uint32_t tid)
 {
-	return s->all_threads || (s->tids.n && bsearch(&tid, s->tids.at, s->tids.n,
-						       sizeof(s->tids.at[0]), by_number));
+	return s->all_threads || vec_search(&s->tids, &tid, by_number);
 }
 
 bool selection_has(const struct selection *s, const struct model_block *b)

@@ -142,8 +142,7 @@ static int take_gaps(const struct search *s, struct symbol_gaps *g)
 		if ((f->gap.no_function || f->gap.no_line) && vec_push(&g->list, f->gap))
 			return -ENOMEM;
 	}
-	if (g->list.n)
-		qsort(g->list.at, g->list.n, sizeof(g->list.at[0]), by_bytes);
+	vec_sort(&g->list, by_bytes);
 	return 0;
 }
 

@@ -244,8 +244,7 @@ int cull_sums_put(struct cull_sums *s, struct mpf_writer *file)
 {
 	int added = add_waiting(s, 0), ret = 0;
 
-	if (s->sums.n)
-		qsort(s->sums.at, s->sums.n, sizeof(s->sums.at[0]), by_key);
+	vec_sort(&s->sums, by_key);
 	vec_for_each (&s->sums, sum) {
 		struct mp_culled c = culled_of(sum);
 

@@ -295,7 +295,7 @@ const struct event *probes_event(const struct probes *p, uint64_t id)
 {
 	struct event key = {.id = id};
 
-	return bsearch(&key, p->events.at, p->events.n, sizeof(key), by_id);
+	return vec_search(&p->events, &key, by_id);
 }
 
 /* Opens and enables the points from @first on for all threads. */
@@ -309,7 +309,7 @@ static int start_points(struct probes *p, uint32_t first)
 	/* Events that new threads inherited in the meantime are enabled with their parents. */
 	for (size_t i = events; i < p->events.n; i++)
 		ioctl(p->events.at[i].fd, PERF_EVENT_IOC_ENABLE, 0);
-	qsort(p->events.at, p->events.n, sizeof(p->events.at[0]), by_id);
+	vec_sort(&p->events, by_id);
 	return 0;
 }
 

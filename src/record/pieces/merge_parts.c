@@ -188,7 +188,7 @@ static int order_processes(struct merge_parts *p, struct mp_err *err)
 	uint64_t zero;
 	int ret = 0;
 
-	qsort(p->process.at, p->process.n, sizeof(p->process.at[0]), by_start);
+	vec_sort(&p->process, by_start);
 	zero = p->process.at[0].shift_ns;
 	vec_for_each (&p->process, process)
 		process->shift_ns -= zero;
@@ -211,7 +211,7 @@ int merge_parts_look(char *const *paths, uint32_t n, struct merge_parts *p, stru
 	}
 	if (ret)
 		return ret;
-	qsort(p->part.at, p->part.n, sizeof(p->part.at[0]), by_piece);
+	vec_sort(&p->part, by_piece);
 	ret = make_processes(p, err);
 	return ret ? ret : order_processes(p, err);
 }

@@ -73,8 +73,7 @@ static void join_lines(struct initializers *i)
 {
 	size_t n = 0;
 
-	if (i->lines.n)
-		qsort(i->lines.at, i->lines.n, sizeof(i->lines.at[0]), by_place);
+	vec_sort(&i->lines, by_place);
 	vec_for_each (&i->lines, line) {
 		struct initializer_line *last = n ? &i->lines.at[n - 1] : NULL;
 
@@ -116,8 +115,7 @@ static int add_files(struct initializers *i)
 		i->count += line->count;
 		i->size += line->size;
 	}
-	if (i->files.n)
-		qsort(i->files.at, i->files.n, sizeof(i->files.at[0]), largest_first);
+	vec_sort(&i->files, largest_first);
 	return 0;
 }
 

@@ -212,8 +212,7 @@ static int select_maps(struct answer *a, uint32_t sort, struct rows *r, struct m
 	map_filter_free(&f);
 	if (ret)
 		return answer_no_memory(err);
-	if (r->at.n)
-		qsort(r->at.at, r->at.n, sizeof(r->at.at[0]), ascending);
+	vec_sort(&r->at, ascending);
 	return 0;
 }
 

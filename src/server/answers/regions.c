@@ -29,8 +29,7 @@ static void join(struct regions *r)
 {
 	size_t n = 0;
 
-	if (r->at.n)
-		qsort(r->at.at, r->at.n, sizeof(r->at.at[0]), by_number);
+	vec_sort(&r->at, by_number);
 	vec_for_each (&r->at, range) {
 		if (n && range->start <= r->at.at[n - 1].end) {
 			if (range->end > r->at.at[n - 1].end)

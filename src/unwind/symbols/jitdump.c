@@ -190,7 +190,7 @@ static int by_index(const void *key, const void *place)
 
 static int use_move(struct dump *d, uint64_t at, uint32_t size)
 {
-	const struct place *place = NULL;
+	const struct place *place;
 	struct move move;
 
 	if (size < sizeof(struct record) + sizeof(move) ||
@@ -201,8 +201,7 @@ static int use_move(struct dump *d, uint64_t at, uint32_t size)
 	}
 	if (!jit_names_wants(d->names, move.to, move.size))
 		return 0;
-	if (d->places.n)
-		place = bsearch(&move.index, d->places.at, d->places.n, sizeof(*place), by_index);
+	place = vec_search(&d->places, &move.index, by_index);
 	if (place)
 		return name_code(d, place, move.to, move.size, at >= d->since);
 	d->r->invalid++;

@@ -22,8 +22,7 @@ void pc_ranges_sort(struct pc_ranges *r)
 {
 	uint64_t reach = 0;
 
-	if (r->list.n)
-		qsort(r->list.at, r->list.n, sizeof(*r->list.at), by_start);
+	vec_sort(&r->list, by_start);
 	vec_for_each (&r->list, it)
 		it->reach = reach = it->end > reach ? it->end : reach;
 }

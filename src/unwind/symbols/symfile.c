@@ -495,8 +495,7 @@ static void read_declared(struct symfile *f)
 		if (type == DW_UT_compile && add_declared(f, &die, &none, 0))
 			break;
 	}
-	if (f->declared.n)
-		qsort(f->declared.at, f->declared.n, sizeof(f->declared.at[0]), by_place);
+	vec_sort(&f->declared, by_place);
 }
 
 /* The source position of @die, or of the declaration that it completes. */
@@ -517,8 +516,7 @@ bool symfile_variable(struct symfile *f, uint64_t addr, bool tls, struct symfile
 	if (!f->declared_read)
 		read_declared(f);
 	key.addr = tls ? addr : addr - f->bias;
-	v = f->declared.n ? bsearch(&key, f->declared.at, f->declared.n, sizeof(key), by_place)
-			  : NULL;
+	v = vec_search(&f->declared, &key, by_place);
 	if (!v)
 		return false;
 	*out = (struct symfile_variable){.name = dwarf_diename(&v->die)};
