@@ -93,7 +93,7 @@ static void print_incomplete(const struct mp_losses *l)
 		       thousands(l->stacks_total - l->stacks_complete), thousands(l->stacks_total));
 }
 
-static void print_losses(const struct mp_losses *l, bool page_faults)
+static void print_losses(const struct mp_losses *l, bool page_faults, bool lossless)
 {
 	uint64_t events =
 	    l->lost_alloc + l->lost_free + l->lost_realloc + l->lost_map + l->lost_other;
@@ -111,8 +111,8 @@ static void print_losses(const struct mp_losses *l, bool page_faults)
 		       counted(l->lost_free, "free"), counted(l->lost_realloc, "realloc"),
 		       counted(l->lost_map, "map"), thousands(l->lost_other),
 		       thousands(l->lost_no_slot), thousands(l->queue_events), thousands(l->stale));
-		printf("      live blocks are uncertain from the first loss on; with --lossless "
-		       "the process waits instead\n");
+		printf("      live blocks are uncertain from the first loss on%s\n",
+		       lossless ? "" : "; with --lossless the process waits instead");
 	}
 }
 
@@ -258,8 +258,6 @@ static void print_recording(const struct summary *s, const struct recorder_progr
 
 static void print_brief(const struct summary *s, const struct recorder_progress *p)
 {
-	uint64_t lost = mp_losses_events(s->losses);
-
 	term_line(stdout, 0, 6, "live: %s in %s; peak %s; %s allocated in %s%s",
 		  human(p->live_bytes), counted(p->live_blocks, "block"), human(p->peak_live_bytes),
 		  human(p->allocated_bytes), counted(p->allocs, "allocation"),
@@ -271,7 +269,7 @@ static void print_brief(const struct summary *s, const struct recorder_progress 
 		printf("estimated: %s of %s were thinned out (--verbose)\n",
 		       counted(s->losses->thinned, "allocation"), human(s->losses->thinned_bytes));
 	fputs("lost: ", stdout);
-	text_losses(lost, p->events, mp_losses_frees(s->losses) > 0, stdout);
+	text_losses(s->losses, p->events, mp_losses_frees(s->losses) > 0, stdout);
 }
 
 void summary_print(const struct summary *s)
@@ -303,7 +301,7 @@ void summary_print(const struct summary *s)
 		print_cost(s, &p.cost);
 	if (s->page_faults || s->verbose) {
 		print_left_out(s);
-		print_losses(s->losses, s->page_faults);
+		print_losses(s->losses, s->page_faults, s->session->layout.lossless);
 		print_incomplete(s->losses);
 	}
 	if (s->page_faults) {

@@ -146,6 +146,7 @@ class Overload(Case):
         self.memprof("detach", "-p", p.pid)
         r = self.report(f)
         self.assertGreater(r["losses"]["stale"], 0)
+        self.assertRegex(self.memprof("report", f).stdout, r"\nlost .*: memprof got too little processor time\n")
         self.agrees({k: before[k] - (after[k] - before[k]) for k in before}, after, r)
 
 

@@ -28,19 +28,23 @@ static bool own_heap(const struct model *m)
 	       m->facts.mapped_bytes > OWN_TIMES * all->allocated_bytes;
 }
 
-void text_losses(uint64_t lost, uint64_t events, bool uncertain, FILE *out)
+void text_losses(const struct mp_losses *l, uint64_t events, bool uncertain, FILE *out)
 {
+	const uint64_t lost = mp_losses_events(l);
 	double share = PERCENT * (double)lost / (double)(lost + events);
 	const char *result = uncertain ? "live blocks unreliable" : "all sums too low";
+	/* A recorder that misses its deadline was not executed: no option of memprof helps. */
+	const char *help = l->stale > lost / 2 ? "memprof got too little processor time"
+			   : share >= 1	       ? "use --lossless or --sample"
+					       : "use --lossless";
 
 	fputs(lost ? term_on(out, TERM_BAD) : "", out);
 	if (!lost)
 		fputs("nothing", out);
 	else if (share >= 1)
-		fprintf(out, "%.0f %% of events, %s: use --lossless or --sample", share, result);
+		fprintf(out, "%.0f %% of events, %s: %s", share, result, help);
 	else
-		fprintf(out, "%s (%.2g %%), %s: use --lossless", counted(lost, "event"), share,
-			result);
+		fprintf(out, "%s (%.2g %%), %s: %s", counted(lost, "event"), share, result, help);
 	fprintf(out, "%s\n", lost ? term_off(out) : "");
 }
 
@@ -143,7 +147,7 @@ static void doubts(const struct model *m, FILE *out)
 	uint64_t incomplete = l->stacks_total - l->stacks_complete;
 
 	fputs("lost        ", out);
-	text_losses(mp_losses_events(l), m->counts.events, m->doubts.uncertain_blocks > 0, out);
+	text_losses(l, m->counts.events, m->doubts.uncertain_blocks > 0, out);
 	if (m->doubts.uncertain_blocks)
 		fprintf(out, "            %s of the live blocks may have been freed\n",
 			thousands(m->doubts.uncertain_blocks));
