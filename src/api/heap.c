@@ -16,7 +16,7 @@ struct memprof_heap {
 	size_t next; /* index in r.types */
 };
 
-static int take(struct target *t, void *arg, struct mp_err *err)
+static int take_report(struct target *t, void *arg, struct mp_err *err)
 {
 	const struct heap_report_options wanted = {0};
 	struct memprof_heap *h = arg;
@@ -43,7 +43,7 @@ int memprof_heap_take(pid_t pid, const struct memprof_heap_options *o, memprof_h
 		return api_fail(err, MEMPROF_FAILURE, -ENOMEM, "out of memory");
 	ret = sized_take(o, &h->o, sizeof(h->o), &why);
 	if (!ret)
-		ret = apart_run(pid, take, h, &why);
+		ret = apart_run(pid, take_report, h, &why);
 	if (ret) {
 		memprof_heap_free(h);
 		return mode_error(err, ret, &why);

@@ -49,7 +49,7 @@ static int join(struct memprof_leaks *l, struct mp_err *err)
 	return 0;
 }
 
-static int find(struct target *t, void *arg, struct mp_err *err)
+static int find_leaks(struct target *t, void *arg, struct mp_err *err)
 {
 	int ret = analyse(arg, t, err);
 
@@ -67,7 +67,7 @@ int memprof_leaks_find(pid_t pid, const struct memprof_leaks_options *o, memprof
 		return api_fail(err, MEMPROF_FAILURE, -ENOMEM, "out of memory");
 	ret = sized_take(o, &l->o, sizeof(l->o), &why);
 	if (!ret)
-		ret = apart_run(pid, find, l, &why);
+		ret = apart_run(pid, find_leaks, l, &why);
 	l->o.recording = NULL; /* the caller's */
 	if (ret) {
 		memprof_leaks_free(l);

@@ -148,7 +148,7 @@ static int record(struct memprof_session *s)
 	return status;
 }
 
-static void *run(void *arg)
+static void *session_thread(void *arg)
 {
 	struct memprof_session *s = arg;
 	int status = record(s);
@@ -255,7 +255,7 @@ int memprof_attach(pid_t pid, const struct memprof_attach_options *o, memprof_se
 	if (!ret && ((s->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0 ||
 		     (s->ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0))
 		ret = mp_fail(&why, MP_EXIT_FAILURE, -errno, "no event: %s", strerror(errno));
-	if (!ret && (ret = thread_start(&s->thread, run, s)))
+	if (!ret && (ret = thread_start(&s->thread, session_thread, s)))
 		mp_fail(&why, MP_EXIT_FAILURE, ret, "cannot start a thread: %s", strerror(-ret));
 	ret = ret ? api_error(err, &why) : wait_for_begin(s, err);
 	if (ret)

@@ -71,8 +71,8 @@ static void wait_for_command(const struct own_recorder *r, pid_t parent)
 }
 
 /* The process of the recorder.  The signals that end it are blocked until it waits for them. */
-static void run(struct target *t, const struct recording_options *o, const struct own_recorder *r,
-		pid_t parent)
+static void run_recorder(struct target *t, const struct recording_options *o,
+			 const struct own_recorder *r, pid_t parent)
 {
 	int status = MP_EXIT_FAILURE;
 
@@ -117,7 +117,7 @@ static int start(struct target *t, const struct recording_options *o, struct own
 	sigprocmask(SIG_BLOCK, &set, &before);
 	r->pid = fork();
 	if (r->pid == 0)
-		run(t, o, r, parent);
+		run_recorder(t, o, r, parent);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (r->pid < 0) {
 		r->pid = 0;

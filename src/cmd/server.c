@@ -254,7 +254,7 @@ static int run_server(struct arguments *a)
 }
 
 /* @files: @n paths */
-static int run(struct arguments *a, char **files, int n)
+static int run_with_files(struct arguments *a, char **files, int n)
 {
 	int status = 0;
 
@@ -280,7 +280,7 @@ static int run_with_gathering(struct arguments *a, char **files, int n)
 	gathering_close(&g);
 	if (status)
 		return status;
-	status = run(a, files, n);
+	status = run_with_files(a, files, n);
 	ended = gathering_end(child);
 	return status ? status : ended;
 }
@@ -331,8 +331,8 @@ int cmd_server(int argc, char **argv)
 	if (!status && a.gather.listen && !a.gather.token)
 		status = usage_error("server: --gather-at needs --gather");
 	if (!status)
-		status =
-		    (a.gather.token ? run_with_gathering : run)(&a, argv + optind, argc - optind);
+		status = (a.gather.token ? run_with_gathering : run_with_files)(&a, argv + optind,
+										argc - optind);
 	vec_for_each (&a.server.folders, f)
 		folder_close(f);
 	vec_free(&a.server.folders);

@@ -62,7 +62,7 @@ static bool sink_close(struct sink *s)
 	return ok;
 }
 
-static void put(struct otlp *o, const Otlp__ProfilesDictionary *part)
+static void pack_part(struct otlp *o, const Otlp__ProfilesDictionary *part)
 {
 	otlp__profiles_dictionary__pack_to_buffer(part, &o->dictionary.base);
 }
@@ -83,7 +83,7 @@ static int32_t string(struct otlp *o, const char *s)
 			utf8_clean(copy);
 			part.n_string_table = 1;
 			part.string_table = &copy;
-			put(o, &part);
+			pack_part(o, &part);
 		}
 		o->failed |= !copy;
 		free(copy);
@@ -121,7 +121,7 @@ static int32_t attribute(struct otlp *o, const char *key, const char *text, uint
 		kv.value = &value;
 		part.n_attribute_table = 1;
 		part.attribute_table = &list;
-		put(o, &part);
+		pack_part(o, &part);
 	}
 	o->failed |= !id;
 	return (int32_t)id;
@@ -143,7 +143,7 @@ static int32_t function(struct otlp *o, const struct frame *f)
 	if (id && fresh) {
 		part.n_function_table = 1;
 		part.function_table = &list;
-		put(o, &part);
+		pack_part(o, &part);
 	}
 	o->failed |= !id;
 	return (int32_t)id;
@@ -175,7 +175,7 @@ static int32_t mapping(struct otlp *o, const struct mp_module *mod)
 	map.filename_strindex = string(o, mod->path);
 	part.n_mapping_table = 1;
 	part.mapping_table = &list;
-	put(o, &part);
+	pack_part(o, &part);
 	o->mapping[index] = ++o->mappings;
 	return (int32_t)o->mappings;
 }
@@ -203,7 +203,7 @@ static void put_location(struct otlp *o, const struct frame *f, uint32_t n, bool
 	}
 	part.n_location_table = 1;
 	part.location_table = &list;
-	put(o, &part);
+	pack_part(o, &part);
 }
 
 static int32_t location(struct otlp *o, uint64_t pc)
@@ -255,7 +255,7 @@ static int32_t stack(struct otlp *o, uint32_t stack)
 	st.location_indices = at;
 	part.n_stack_table = 1;
 	part.stack_table = &list;
-	put(o, &part);
+	pack_part(o, &part);
 	return (int32_t)id;
 }
 
@@ -278,7 +278,7 @@ static void put_empty(struct otlp *o)
 	part.link_table = &links;
 	part.stack_table = &stacks;
 	part.attribute_table = &attributes;
-	put(o, &part);
+	pack_part(o, &part);
 	(void)string(o, "");
 }
 

@@ -30,7 +30,7 @@ static bool is_id(const char *text)
 	return !text[n] && n >= LEAST_DIGITS && n < CONTAINER_ID;
 }
 
-static void take(struct search *s, const char *id)
+static void take_id(struct search *s, const char *id)
 {
 	if (!is_id(id) || (s->found && !strcmp(s->id, id)))
 		return;
@@ -53,7 +53,7 @@ static void of_docker(struct search *s, const char *file, yajl_val v)
 
 	(void)file;
 	if (called && digits && !strcmp(called + (*called == '/'), s->name))
-		take(s, digits);
+		take_id(s, digits);
 }
 
 /* containers.json: [{"id": "...", "names": ["shop"]}]. */
@@ -71,7 +71,7 @@ static void of_podman(struct search *s, const char *file, yajl_val v)
 			const char *name = YAJL_GET_STRING(list->u.array.values[k]);
 
 			if (name && !strcmp(name, s->name))
-				take(s, digits);
+				take_id(s, digits);
 		}
 	}
 }
@@ -88,7 +88,7 @@ static void of_containerd(struct search *s, const char *file, yajl_val v)
 		begin--;
 	if (called && !strcmp(called, s->name) && (size_t)(end - begin) < sizeof(folder)) {
 		memcpy(folder, begin, (size_t)(end - begin));
-		take(s, folder);
+		take_id(s, folder);
 	}
 }
 

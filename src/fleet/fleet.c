@@ -55,7 +55,7 @@ struct fleet {
 	struct fleet_result *result;
 };
 
-static struct member *find(const struct fleet *f, pid_t pid)
+static struct member *find_member(const struct fleet *f, pid_t pid)
 {
 	vec_for_each (&f->members, m) {
 		if ((*m)->pid == pid)
@@ -237,7 +237,7 @@ static void reap(struct fleet *f)
 
 static void take_message(struct fleet *f, const struct recorders_message *said)
 {
-	struct member *m = find(f, said->pid);
+	struct member *m = find_member(f, said->pid);
 
 	if (!m)
 		return;
@@ -354,7 +354,7 @@ static int scan(struct fleet *f, struct mp_err *err)
 	if (!f->found)
 		tell_found(f);
 	vec_for_each (&f->processes.list, p) {
-		if (p->why == LEFT_OUT_NOT && p->use == PROCESS_UNUSED && !find(f, p->pid))
+		if (p->why == LEFT_OUT_NOT && p->use == PROCESS_UNUSED && !find_member(f, p->pid))
 			begin(f, p);
 	}
 	return 0;

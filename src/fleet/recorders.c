@@ -169,7 +169,7 @@ static void free_member(struct member *m)
 	free(m);
 }
 
-static void *run(void *arg)
+static void *member_thread(void *arg)
 {
 	struct member *m = arg;
 	struct host *h = m->host;
@@ -204,7 +204,7 @@ static int start_member(struct host *h, struct member *m)
 	pthread_mutex_lock(&h->lock);
 	ret = vec_push(&h->members, m) ? -ENOMEM : 0;
 	if (!ret) {
-		ret = thread_start(&thread, run, m);
+		ret = thread_start(&thread, member_thread, m);
 		h->members.n -= ret != 0;
 	}
 	pthread_mutex_unlock(&h->lock);

@@ -34,7 +34,7 @@ uint64_t chunk_writer_bytes(const struct chunk_writer *w)
 	return __atomic_load_n(&w->bytes, __ATOMIC_RELAXED);
 }
 
-static void put(struct chunk_writer *w, const void *buf, size_t n)
+static void write_all(struct chunk_writer *w, const void *buf, size_t n)
 {
 	const char *p = buf;
 
@@ -60,7 +60,7 @@ int chunk_writer_begin(struct chunk_writer *w, int fd)
 	w->fd = fd;
 	memcpy(head, CHUNK_FILE_MAGIC, 8);
 	put_le32(head + 8, CHUNK_FILE_VERSION);
-	put(w, head, sizeof(head));
+	write_all(w, head, sizeof(head));
 	return w->error;
 }
 
@@ -113,7 +113,7 @@ void chunk_write(struct chunk_writer *w, const struct raw_chunk *c)
 	put_le32(h + 16, (uint32_t)crc32(0, h + CHUNK_HEADER, (uInt)stored));
 	put_le32(h + 20, (uint32_t)crc32(0, h, 20));
 	/* One write, so that a file that is cut off has at most one partial chunk. */
-	put(w, h, CHUNK_HEADER + stored);
+	write_all(w, h, CHUNK_HEADER + stored);
 }
 
 int chunk_writer_end(struct chunk_writer *w)

@@ -34,7 +34,7 @@ void events_begin_chunk(struct event_writer *w)
 	w->any = false;
 }
 
-static inline void put(struct event_writer *w, int col, uint64_t v)
+static inline void put_byte(struct event_writer *w, int col, uint64_t v)
 {
 	*w->at[col]++ = (uint8_t)v;
 }
@@ -49,8 +49,8 @@ static void put_rest(struct event_writer *w, uint64_t v)
 static inline void put_bytes(struct event_writer *w, int col, int n, uint64_t v)
 {
 	for (; n > 1; n--, v >>= 8)
-		put(w, col++, v);
-	put(w, col, v < LONG ? v : LONG);
+		put_byte(w, col++, v);
+	put_byte(w, col, v < LONG ? v : LONG);
 	if (v >= LONG)
 		put_rest(w, v);
 }
@@ -61,12 +61,12 @@ static inline void put_time(struct event_writer *w, int col, uint64_t time_ns, u
 
 	*last = time_ns;
 	if (d < SHORT_TIME) {
-		put(w, col, d);
+		put_byte(w, col, d);
 	} else if (d < (uint64_t)(LONG - SHORT_TIME) << 8) {
-		put(w, col, SHORT_TIME + (d >> 8));
-		put(w, col + 1, d);
+		put_byte(w, col, SHORT_TIME + (d >> 8));
+		put_byte(w, col + 1, d);
 	} else {
-		put(w, col, LONG);
+		put_byte(w, col, LONG);
 		put_rest(w, zigzag((int64_t)d));
 	}
 }
@@ -80,13 +80,13 @@ static inline void put_address(struct event_writer *w, int where, int col, struc
 
 		if (d >> 32)
 			continue;
-		put(w, where, i * 4 + n);
+		put_byte(w, where, i * 4 + n);
 		for (uint32_t k = 0; k <= n; k++)
-			put(w, col + (int)k, d >> 8 * k);
+			put_byte(w, col + (int)k, d >> 8 * k);
 		b->at[i] = addr;
 		return;
 	}
-	put(w, where, WHERE_ABSOLUTE);
+	put_byte(w, where, WHERE_ABSOLUTE);
 	put_rest(w, addr);
 	base_replace(b, addr);
 }
@@ -100,10 +100,10 @@ static inline uint8_t put_common(struct event_writer *w, struct chunk_state *st,
 	if (ev->hook != st->hook[ev->kind])
 		changes |= CHANGE_HOOK;
 	if (ev->flags)
-		put(w, COL_FLAGS, ev->flags);
+		put_byte(w, COL_FLAGS, ev->flags);
 	if (!changes)
 		return ev->flags ? TAG_FLAGS : 0;
-	put(w, COL_CHANGES, changes);
+	put_byte(w, COL_CHANGES, changes);
 	if (changes & CHANGE_TID)
 		put_rest(w, st->tid = ev->tid);
 	if (changes & CHANGE_HOOK)
@@ -162,7 +162,7 @@ static inline void put_other(struct event_writer *w, uint64_t addr)
 		put_address(w, COL_ALLOC_WHERE, COL_ALLOC_ADDR, &w->es.allocs, addr);
 		return;
 	}
-	put(w, COL_ALLOC_WHERE, WHERE_BLOCK);
+	put_byte(w, COL_ALLOC_WHERE, WHERE_BLOCK);
 	put_bytes(w, COL_ALLOC_BLOCK, 3, w->es.last - number);
 }
 
@@ -188,7 +188,7 @@ static void put_alloc(struct event_writer *w, struct chunk_state *st, const stru
 		tag |= TAG_AT_NEXT;
 	} else if (near <= UINT8_MAX) {
 		tag |= TAG_AT_NEAR;
-		put(w, COL_ALLOC_NEAR, near);
+		put_byte(w, COL_ALLOC_NEAR, near);
 	} else {
 		tag |= TAG_AT_OTHER;
 		put_other(w, ev->addr);
@@ -196,7 +196,7 @@ static void put_alloc(struct event_writer *w, struct chunk_state *st, const stru
 	*number_of(w, ev->addr) = es->last;
 	if (block_put(es, ev, class, !(tag & TAG_AT)))
 		*number_of(w, ev->old_addr) = es->last;
-	put(w, COL_TAG, tag);
+	put_byte(w, COL_TAG, tag);
 }
 
 /* Puts which block ends.  Return: as put_common(). */
@@ -234,7 +234,7 @@ static void put_free(struct event_writer *w, struct chunk_state *st, const struc
 	block_ended(&w->es, ev, number);
 	if (ev->kind == EV_FREE)
 		*number_of(w, ev->addr) = w->es.last;
-	put(w, COL_TAG, tag);
+	put_byte(w, COL_TAG, tag);
 }
 
 bool events_put(struct event_writer *w, struct chunk_state *st, const struct mp_event *ev,

@@ -96,8 +96,8 @@ static void count(struct cluster *c, struct leak *leak, const struct heap_block 
 		c->source = *source;
 }
 
-static int add(struct builder *b, struct types *types, const struct graph *g, struct leak *leak,
-	       struct image *img, bool show_content)
+static int add_leak(struct builder *b, struct types *types, const struct graph *g,
+		    struct leak *leak, struct image *img, bool show_content)
 {
 	static const struct leak_source unknown;
 	_Alignas(8) char buf[CONTENT_TYPED];
@@ -170,7 +170,7 @@ int clusters_make(struct clusters *c, const struct graph *g, struct leaks *l, st
 	if (!types)
 		ret = -ENOMEM;
 	for (size_t i = 0; i < l->direct.n && !ret; i++)
-		ret = add(&b, types, g, &l->direct.at[i], img, show_content);
+		ret = add_leak(&b, types, g, &l->direct.at[i], img, show_content);
 	builder_end(&b, l, !ret);
 	types_free(types);
 	return ret;

@@ -230,7 +230,8 @@ const char *modules_path(const struct modules *m, uint32_t module)
 /* ------------------------------------------------------------------ variables -- */
 
 /* Finds the variable with @addr among @n sorted ones. */
-static const struct module_variable *find(const struct module_variable *v, size_t n, uint64_t addr)
+static const struct module_variable *find_variable(const struct module_variable *v, size_t n,
+						   uint64_t addr)
 {
 	size_t low = 0, high = n;
 
@@ -252,7 +253,7 @@ bool modules_variable(struct modules *m, uint64_t addr, struct module_variable *
 {
 	const struct module *it = opened(m, modules_at(m, addr));
 	const struct module_variable *v =
-	    it ? find(it->variables.at, it->variables.n, addr - it->bias) : NULL;
+	    it ? find_variable(it->variables.at, it->variables.n, addr - it->bias) : NULL;
 
 	if (!v)
 		return false;
@@ -299,7 +300,7 @@ bool modules_tls(struct modules *m, uint64_t tp, uint64_t addr, struct module_va
 
 	if (!start || addr - start >= it->tls_segment.p_memsz)
 		return false;
-	v = find(it->tls.at, it->tls.n, addr - start);
+	v = find_variable(it->tls.at, it->tls.n, addr - start);
 	if (!v)
 		return false;
 	*out = *v;

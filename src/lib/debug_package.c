@@ -62,7 +62,7 @@ static int start(char **argv, pid_t *pid, int *out)
 }
 
 /* Takes a line of dpkg-query: "libc6:amd64, libc6:i386: /lib/ld.so". */
-static void take(char *line, struct package_query *q, size_t n)
+static void take_line(char *line, struct package_query *q, size_t n)
 {
 	char *path = strstr(line, ": /");
 
@@ -108,7 +108,7 @@ bool packages_find(struct package_query *q, size_t n)
 	if (!f)
 		close(out);
 	while (f && getline(&line, &size, f) > 0)
-		take(line, q, n);
+		take_line(line, q, n);
 	free(line);
 	if (f)
 		fclose(f);

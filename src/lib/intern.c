@@ -86,7 +86,7 @@ static bool same(const struct intern *t, const struct entry *have, const struct 
 	return !strcmp((const char *)(uintptr_t)have->b, (const char *)(uintptr_t)want->b);
 }
 
-static uint32_t find(struct intern *t, struct entry want, bool *fresh)
+static uint32_t find_entry(struct intern *t, struct entry want, bool *fresh)
 {
 	uint64_t at = hash_of(t, &want) & t->mask;
 
@@ -99,7 +99,7 @@ static uint32_t find(struct intern *t, struct entry want, bool *fresh)
 	if (t->entries.n >= t->mask / 2) {
 		if (!grow(t))
 			return 0;
-		return find(t, want, fresh);
+		return find_entry(t, want, fresh);
 	}
 	if (t->texts)
 		want.b = (uintptr_t)strdup((const char *)(uintptr_t)want.b);
@@ -118,11 +118,11 @@ static uint32_t find(struct intern *t, struct entry want, bool *fresh)
 
 uint32_t intern_pair(struct intern *t, uint64_t a, uint64_t b, bool *fresh)
 {
-	return find(t, (struct entry){a, b}, fresh);
+	return find_entry(t, (struct entry){a, b}, fresh);
 }
 
 uint32_t intern_text(struct intern *t, const char *text, bool *fresh)
 {
 	t->texts = true;
-	return find(t, (struct entry){fnv_text(text), (uintptr_t)text}, fresh);
+	return find_entry(t, (struct entry){fnv_text(text), (uintptr_t)text}, fresh);
 }

@@ -265,7 +265,7 @@ static int grow(struct live *l)
 }
 
 /* Return: the slot of @addr, or NULL.  @at: set to its bucket, or else to the last one that can have it. */
-static inline struct slot *find(const struct live *l, uint64_t addr, uint64_t *at)
+static inline struct slot *find_slot(const struct live *l, uint64_t addr, uint64_t *at)
 {
 	for (uint64_t i = home(l, addr);; i = next(l, i)) {
 		struct bucket *b = &l->bucket[i];
@@ -287,7 +287,7 @@ int live_put(struct live *l, const struct live_block *b, struct live_block *old)
 	old->addr = 0;
 	if (l->n >= l->cap * WAYS / 100 * l->percent && grow(l))
 		return -ENOMEM;
-	s = find(l, b->addr, &at);
+	s = find_slot(l, b->addr, &at);
 	if (s) {
 		unpack(s, old);
 		set(s, &new);
@@ -301,7 +301,7 @@ int live_put(struct live *l, const struct live_block *b, struct live_block *old)
 bool live_find(const struct live *l, uint64_t addr, struct live_block *b)
 {
 	uint64_t at;
-	const struct slot *s = find(l, addr, &at);
+	const struct slot *s = find_slot(l, addr, &at);
 
 	if (s)
 		unpack(s, b);
@@ -353,7 +353,7 @@ static void pull_back(struct live *l, uint64_t hole)
 bool live_take(struct live *l, uint64_t addr, struct live_block *b)
 {
 	uint64_t at;
-	struct slot *s = find(l, addr, &at);
+	struct slot *s = find_slot(l, addr, &at);
 
 	if (!s)
 		return false;

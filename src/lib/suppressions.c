@@ -48,7 +48,7 @@ bool suppressions_match(const struct suppressions *s, const char *text)
 	return false;
 }
 
-static int add(struct suppressions *s, const char *pattern, struct mp_err *err)
+static int add_pattern(struct suppressions *s, const char *pattern, struct mp_err *err)
 {
 	if (!vec_push(&s->pattern, NULL)) {
 		char **last = &s->pattern.at[s->pattern.n - 1];
@@ -82,7 +82,7 @@ int suppressions_read(struct suppressions *s, const char *file, struct mp_err *e
 			    mp_fail(err, MP_EXIT_USAGE, -EINVAL,
 				    "%s, line %d: not a suppression such as leak:pattern", file, n);
 		else
-			ret = add(s, p + 5, err);
+			ret = add_pattern(s, p + 5, err);
 	}
 	if (!ret && ferror(f))
 		ret = mp_fail(err, MP_EXIT_USAGE, -EIO, "cannot read %s", file);

@@ -12,7 +12,7 @@ struct lookup {
 	uint64_t at_ns;
 };
 
-static struct match *find(const struct lookup *s, uint64_t addr)
+static struct match *find_match(const struct lookup *s, uint64_t addr)
 {
 	size_t low = 0, high = s->n;
 
@@ -38,7 +38,7 @@ static bool fits(const struct model *m, const struct model_block *b, const struc
 static int on_allocated(void *ctx, const struct model_block *b)
 {
 	const struct lookup *s = ctx;
-	struct match *o = find(s, b->addr);
+	struct match *o = find_match(s, b->addr);
 
 	if (!o || b->time_ns > s->at_ns)
 		return 0;
@@ -55,7 +55,7 @@ static int on_ended(void *ctx, const struct model_block *b, const struct mp_even
 		    enum block_end how)
 {
 	const struct lookup *s = ctx;
-	struct match *o = find(s, b->addr);
+	struct match *o = find_match(s, b->addr);
 
 	if (!o || o->state != MATCH_KNOWN || o->time_ns != b->time_ns)
 		return 0;

@@ -97,7 +97,7 @@ static uint32_t known_place(struct finder *s, const struct shown_frame *f, uint3
 	return s->of_frame.at[f->number];
 }
 
-static int add(struct finder *s, uint32_t id)
+static int add_group(struct finder *s, uint32_t id)
 {
 	static const struct frame none = {.function = "(no stack)"};
 	const struct group *g = &s->m->sums.group[id];
@@ -181,7 +181,7 @@ int places_find(struct model *m, enum group_by by, enum cost cost, bool every, s
 
 		p->of_stack[id] = PLACE_NONE;
 		if (group_cost(g, cost) || (every && is_used(g)))
-			ret = add(&s, id);
+			ret = add_group(&s, id);
 	}
 	if (!ret)
 		ret = sort(&s);

@@ -3,7 +3,7 @@
 
 #define DIRECT_MAX (1u << 22) /* Linux's PID_MAX_LIMIT; larger ids are searched linearly */
 
-static uint32_t add(struct tid_table *t, uint32_t tid)
+static uint32_t add_tid(struct tid_table *t, uint32_t tid)
 {
 	return vec_push(&t->tid, tid) ? TIDS_NONE : (uint32_t)t->tid.n - 1;
 }
@@ -14,7 +14,7 @@ static uint32_t search_all(struct tid_table *t, uint32_t tid)
 		if (t->tid.at[i] == tid)
 			return (uint32_t)i;
 	}
-	return add(t, tid);
+	return add_tid(t, tid);
 }
 
 uint32_t tids_search(struct tid_table *t, uint32_t tid)
@@ -25,7 +25,7 @@ uint32_t tids_search(struct tid_table *t, uint32_t tid)
 		return search_all(t, tid);
 	if (vec_reach(&t->direct, tid))
 		return TIDS_NONE;
-	index = add(t, tid);
+	index = add_tid(t, tid);
 	if (index != TIDS_NONE)
 		t->direct.at[tid] = index + 1;
 	return index;

@@ -14,7 +14,7 @@
 #include "lib/path.h"
 #include "lib/utf8.h"
 
-static struct otlp_attribute *find(const struct identity *id, const char *key, size_t n)
+static struct otlp_attribute *find_attribute(const struct identity *id, const char *key, size_t n)
 {
 	vec_for_each (&id->attributes, a) {
 		if (strlen(a->key) == n && !strncmp(a->key, key, n))
@@ -26,7 +26,7 @@ static struct otlp_attribute *find(const struct identity *id, const char *key, s
 /* Sets a text, or if that is NULL a number.  Return: 0 or -ENOMEM. */
 static int set(struct identity *id, const char *key, size_t n, const char *text, int64_t number)
 {
-	struct otlp_attribute fresh = {.number = number}, *old = find(id, key, n);
+	struct otlp_attribute fresh = {.number = number}, *old = find_attribute(id, key, n);
 	char *copy = text ? strdup(text) : NULL;
 
 	if (text && !copy)
@@ -147,7 +147,7 @@ void identity_free(struct identity *id)
 
 const char *identity_text(const struct identity *id, const char *key)
 {
-	const struct otlp_attribute *a = find(id, key, strlen(key));
+	const struct otlp_attribute *a = find_attribute(id, key, strlen(key));
 
 	return a ? a->text : NULL;
 }

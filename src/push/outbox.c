@@ -101,7 +101,7 @@ static enum outcome send_one(struct outbox *s, const struct spooled *r, char *wh
 	return out;
 }
 
-static void *run(void *arg)
+static void *outbox_thread(void *arg)
 {
 	struct outbox *s = arg;
 	uint64_t pause_ms = FIRST_PAUSE_MS;
@@ -199,7 +199,7 @@ int outbox_open(const struct outbox_config *c, struct outbox **out, struct mp_er
 
 int outbox_start(struct outbox *s, struct mp_err *err)
 {
-	const int ret = thread_start(&s->thread, run, s);
+	const int ret = thread_start(&s->thread, outbox_thread, s);
 
 	s->started = !ret;
 	return ret ? mp_fail(err, MP_EXIT_FAILURE, ret, "cannot start a thread: %s", strerror(-ret))

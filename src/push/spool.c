@@ -135,7 +135,7 @@ static int read_file(int fd, struct spooled *r)
 }
 
 /* Return: 1 with @r; 0: another process is sending it, or it is gone; or a negative errno. */
-static int take(const struct spool *s, const char *name, struct spooled *r)
+static int take_file(const struct spool *s, const char *name, struct spooled *r)
 {
 	int fd = openat(s->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), ret;
 	struct stat st;
@@ -166,7 +166,7 @@ int spool_take(struct spool *s, struct spooled *r)
 	int ret = list(s, &f);
 
 	for (size_t i = 0; !ret && i < f.list.n; i++)
-		ret = take(s, f.list.at[i].name, r);
+		ret = take_file(s, f.list.at[i].name, r);
 	vec_free(&f.list);
 	return ret;
 }

@@ -92,8 +92,8 @@ static void take_last_line(int fd, char *line, size_t room)
 	snprintf(line, room, "%.*s", (int)room - 1, last);
 }
 
-static int run(const char *const *argv, FILE *out, const int *pipe, int said,
-	       struct own_command_end *end)
+static int run_child(const char *const *argv, FILE *out, const int *pipe, int said,
+		     struct own_command_end *end)
 {
 	pid_t self = getpid(), pid = fork();
 	int ret, error = errno;
@@ -122,7 +122,7 @@ int own_command_run(const char *const *argv, FILE *out, struct own_command_end *
 	if (said < 0 || pipe2(ends, O_CLOEXEC)) {
 		ret = -errno;
 	} else {
-		ret = run(argv, out, ends, said, end);
+		ret = run_child(argv, out, ends, said, end);
 		close(ends[0]);
 	}
 	if (said >= 0)

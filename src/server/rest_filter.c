@@ -37,7 +37,7 @@ static const struct other refused[] = {
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static const struct other *find(const struct other *list, size_t n, const char *name)
+static const struct other *find_other(const struct other *list, size_t n, const char *name)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (!strcmp(list[i].name, name))
@@ -49,7 +49,7 @@ static const struct other *find(const struct other *list, size_t n, const char *
 /* Return: the filter's name in model/filter/filter.h; NULL: there is none. */
 static const char *our_name(const char *name)
 {
-	const struct other *o = find(names, COUNT(names), name);
+	const struct other *o = find_other(names, COUNT(names), name);
 	struct filter_name f;
 
 	if (o)
@@ -63,14 +63,14 @@ static const char *our_name(const char *name)
 
 bool rest_filter_is(const char *name)
 {
-	return our_name(name) || find(refused, COUNT(refused), name);
+	return our_name(name) || find_other(refused, COUNT(refused), name);
 }
 
 int rest_filter_set(struct filter *f, const char *name, const char *value, struct mp_err *err)
 {
-	const struct other *no = find(refused, COUNT(refused), name);
+	const struct other *no = find_other(refused, COUNT(refused), name);
 	const struct other *kind =
-	    !strcmp(name, "lifetime") ? find(lifetimes, COUNT(lifetimes), value) : NULL;
+	    !strcmp(name, "lifetime") ? find_other(lifetimes, COUNT(lifetimes), value) : NULL;
 
 	if (no)
 		return *value ? mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s: %s", name, no->ours) : 0;

@@ -120,7 +120,7 @@ static void add_point(struct running *l)
 }
 
 /* Return: 1 if there was a look, else 0, or a negative errno with @err. */
-static int take(struct running *l, struct mp_err *err)
+static int take_look(struct running *l, struct mp_err *err)
 {
 	int ret = feed_take(l->feed, err);
 
@@ -147,7 +147,7 @@ int running_serve(struct running *l)
 {
 	struct mp_err err = {0};
 	uint64_t now = mono_ns();
-	int ret = l->ended ? 0 : take(l, &err);
+	int ret = l->ended ? 0 : take_look(l, &err);
 
 	if (ret < 0)
 		end(l);
@@ -180,7 +180,7 @@ int running_open(const struct recording *r, running_event *event, struct running
 	l->every = 1;
 	ret = feed_open(pid, &l->feed, err);
 	if (!ret)
-		ret = take(l, err);
+		ret = take_look(l, err);
 	if (ret < 0) {
 		running_close(l);
 		return ret;

@@ -35,8 +35,8 @@ int beacon_open(void)
 	return fd;
 }
 
-/* Return: where all machines of the network hear; on the loopback network, which has no broadcasts, this
- * machine. */
+/* Return: the broadcast address of the network; on the loopback network, which has no broadcasts, the
+ * address of this machine. */
 static struct sockaddr_in target_of(const struct ifaddrs *i)
 {
 	struct sockaddr_in to;
@@ -84,7 +84,7 @@ int beacon_listen(void)
 
 	if (fd < 0)
 		return fd;
-	/* Several receivers of one machine hear what is broadcast. */
+	/* Several receivers of one machine receive what is broadcast. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (!bind(fd, (struct sockaddr *)&at, sizeof(at)))
 		return fd;

@@ -229,7 +229,7 @@ static void complete(struct gather *g, struct client *c, const struct wire_frame
 		end(g, c, "out of memory");
 		return;
 	}
-	/* The sender asks again if it did not hear this. */
+	/* The sender asks again if it did not receive this. */
 	if (!again) {
 		n->complete(n->ctx, c->file);
 		g->complete++;
@@ -273,7 +273,7 @@ static void take_frame(struct gather *g, struct client *c, const struct wire_fra
 		cancel(g, c);
 }
 
-static void hear(struct gather *g, struct client *c)
+static void receive(struct gather *g, struct client *c)
 {
 	struct wire_frame f;
 	int ret = peer_receive(&c->peer);
@@ -339,7 +339,7 @@ static void serve(struct gather *g, struct client *c, short events)
 		return;
 	}
 	if (events & ~POLLOUT)
-		hear(g, c);
+		receive(g, c);
 	if (!c->gone && is_new(c) && mono_ns() - c->begun_ns > PROOF_NS)
 		end(g, c, "it did not prove in time that it has the token");
 	if (c->gone)

@@ -248,7 +248,7 @@ static int take_frame(struct sender *s, const struct wire_frame *f)
 	return -EPROTO;
 }
 
-static void hear(struct sender *s)
+static void receive(struct sender *s)
 {
 	struct wire_frame f;
 	int ret = peer_receive(&s->peer);
@@ -328,7 +328,7 @@ static void broken(struct sender *s)
 {
 	const char *why = s->peer.why;
 
-	hear(s);
+	receive(s);
 	if (s->stage != AWAY)
 		drop(s, why);
 }
@@ -383,7 +383,7 @@ static void step(struct sender *s)
 	if (p[3].revents && s->stage == CONNECTING)
 		connected(s);
 	else if (p[3].revents & ~POLLOUT)
-		hear(s);
+		receive(s);
 	if (s->stage == STREAMING)
 		fill(s);
 	if (s->stage > CONNECTING && peer_send(&s->peer))
@@ -428,7 +428,7 @@ static void send_cancel(struct sender *s)
 	}
 }
 
-static void *run(void *arg)
+static void *sender_thread(void *arg)
 {
 	struct sender *s = arg;
 
@@ -540,7 +540,7 @@ int sender_open(const struct sender_config *config, struct sender **out, int *fd
 	ret = prepare(s, fd, err);
 	if (!ret)
 		ret = connect_first(s, err);
-	if (!ret && (ret = thread_start(&s->thread, run, s)))
+	if (!ret && (ret = thread_start(&s->thread, sender_thread, s)))
 		mp_fail(err, MP_EXIT_FAILURE, ret, "cannot start a thread: %s", strerror(-ret));
 	if (ret) {
 		if (*fd >= 0)

@@ -35,7 +35,7 @@ void store_clean_name(const uint8_t *name, size_t n, char *clean)
 		*clean = '_';
 }
 
-static struct stored *find(const struct store *s, const uint8_t id[WIRE_ID])
+static struct stored *find_stored(const struct store *s, const uint8_t id[WIRE_ID])
 {
 	vec_for_each (&s->at, it) {
 		if (!memcmp((*it)->id, id, WIRE_ID))
@@ -44,7 +44,7 @@ static struct stored *find(const struct store *s, const uint8_t id[WIRE_ID])
 	return NULL;
 }
 
-static struct stored *add(struct store *s, const uint8_t id[WIRE_ID], const char *name)
+static struct stored *add_stored(struct store *s, const uint8_t id[WIRE_ID], const char *name)
 {
 	struct stored *f = calloc(1, sizeof(*f));
 
@@ -76,9 +76,10 @@ static int add_line(struct store *s, const char *line)
 		id[i] = (uint8_t)byte;
 	}
 	if (sscanf(line + 2 * (size_t)WIRE_ID, " %215[A-Za-z0-9._+@-]", name) != 1 ||
-	    fstatat(s->dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) || find(s, id))
+	    fstatat(s->dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
+	    find_stored(s, id))
 		return 0;
-	return add(s, id, name) ? 0 : -ENOMEM;
+	return add_stored(s, id, name) ? 0 : -ENOMEM;
 }
 
 static int put_line(const struct store *s, const struct stored *f)
@@ -180,7 +181,7 @@ static int begin_new(struct store *s, const uint8_t id[WIRE_ID], const char *nam
 
 	if (fd < 0)
 		return fd;
-	*file = add(s, id, used);
+	*file = add_stored(s, id, used);
 	ret = *file ? put_line(s, *file) : -ENOMEM;
 	if (*file)
 		(*file)->fd = fd;
@@ -216,7 +217,7 @@ int store_begin(struct store *s, const uint8_t id[WIRE_ID], const char *name, ui
 	int ret = 0;
 
 	*has = 0;
-	*file = find(s, id);
+	*file = find_stored(s, id);
 	if (*file && (ret = open_again(s, *file)) == -ENOENT) {
 		store_remove(s, *file); /* the file was deleted */
 		*file = NULL;

@@ -309,7 +309,7 @@ static void start_workers(void)
 	}
 }
 
-static void run(struct result *r)
+static void run_workers(struct result *r)
 {
 	start_workers();
 	r->before = status_bytes("VmRSS:");
@@ -400,7 +400,7 @@ int main(int argc, char **argv)
 		usage(2);
 	load(argv[optind]);
 	divide();
-	run(&r);
+	run_workers(&r);
 	if (r.failed)
 		die("the allocator", "returned NULL");
 	if (r.wrong)

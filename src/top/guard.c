@@ -25,27 +25,27 @@ static void ignore_signals(void)
 static char restoring[1024];
 static size_t length;
 
-static int put(int c)
+static int append_byte(int c)
 {
 	if (length < sizeof(restoring))
 		restoring[length++] = (char)c;
 	return c;
 }
 
-static void add(const char *capability)
+static void append_capability(const char *capability)
 {
 	const char *text = tigetstr(capability);
 
 	if (text && text != (const char *)-1)
-		tputs(text, 1, put);
+		tputs(text, 1, append_byte);
 }
 
 static void prepare(void)
 {
-	add("rmkx");  /* keypad_local */
-	add("sgr0");  /* exit_attribute_mode */
-	add("cnorm"); /* cursor_normal */
-	add("rmcup"); /* exit_ca_mode */
+	append_capability("rmkx");  /* keypad_local */
+	append_capability("sgr0");  /* exit_attribute_mode */
+	append_capability("cnorm"); /* cursor_normal */
+	append_capability("rmcup"); /* exit_ca_mode */
 }
 
 /* Leaves only the two descriptors open. */

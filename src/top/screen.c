@@ -137,8 +137,8 @@ void screen_clear(void)
 	erase();
 }
 
-static void put(uint32_t y, uint32_t x, uint32_t width, enum screen_style style, const char *text,
-		bool right)
+static void put_cell(uint32_t y, uint32_t x, uint32_t width, enum screen_style style,
+		     const char *text, bool right)
 {
 	wchar_t wide[WIDEST + 1];
 	uint32_t columns, blanks;
@@ -161,13 +161,13 @@ static void put(uint32_t y, uint32_t x, uint32_t width, enum screen_style style,
 
 void screen_put(uint32_t y, uint32_t x, uint32_t width, enum screen_style style, const char *text)
 {
-	put(y, x, width, style, text, false);
+	put_cell(y, x, width, style, text, false);
 }
 
 void screen_put_right(uint32_t y, uint32_t x, uint32_t width, enum screen_style style,
 		      const char *text)
 {
-	put(y, x, width, style, text, true);
+	put_cell(y, x, width, style, text, true);
 }
 
 void screen_show(int cursor)

@@ -10,7 +10,7 @@
 
 /* ------------------------------------------------------------------ sums -- */
 
-static void add(struct past_sum *sum, const struct past_sum *s)
+static void add_sum(struct past_sum *sum, const struct past_sum *s)
 {
 	sum->live_bytes += s->live_bytes;
 	sum->allocations += s->allocations;
@@ -20,9 +20,9 @@ static void add(struct past_sum *sum, const struct past_sum *s)
 
 void table_sums_add(struct table_sums *sum, const struct table_sums *s)
 {
-	add(&sum->now, &s->now);
-	add(&sum->first, &s->first);
-	add(&sum->mark, &s->mark);
+	add_sum(&sum->now, &s->now);
+	add_sum(&sum->first, &s->first);
+	add_sum(&sum->mark, &s->mark);
 	sum->live_blocks += s->live_blocks;
 	sum->variance_live += s->variance_live;
 	sum->stacks += s->stacks;

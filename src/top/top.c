@@ -158,7 +158,7 @@ static void ask(struct top *t, struct loop *l)
 	feed_ask(t->feed);
 }
 
-static void run(struct top *t, struct loop *l)
+static void run_display(struct top *t, struct loop *l)
 {
 	enum { SIGNALS, KEYS, FEED, N };
 
@@ -207,7 +207,7 @@ static int watch(struct top *t, struct loop *l, struct mp_err *err)
 	if (t->o->filter && !act_filter(t, t->o->filter))
 		top_rebuild(t);
 	l->next_ns = mono_ns() + t->o->delay_ms * MS;
-	run(t, l);
+	run_display(t, l);
 	screen_end();
 	guard_tell(&l->guard, GUARD_GIVEN_BACK);
 	return 0;

@@ -8,7 +8,7 @@ const char *const top_sort_words[TABLE_SORTS + 1] = {"live",	   "blocks",	  "gro
 						     "since-mark", "allocations", "allocated",
 						     "temporary",  "name",	  NULL};
 
-static int find(const char *const *words, const char *text)
+static int word_index(const char *const *words, const char *text)
 {
 	for (int i = 0; words[i]; i++) {
 		if (!strcmp(words[i], text))
@@ -19,7 +19,7 @@ static int find(const char *const *words, const char *text)
 
 bool top_parse_by(const char *text, enum table_by *by)
 {
-	int i = find(top_by_words, text);
+	int i = word_index(top_by_words, text);
 
 	if (i >= 0)
 		*by = (enum table_by)i;
@@ -28,7 +28,7 @@ bool top_parse_by(const char *text, enum table_by *by)
 
 bool top_parse_sort(const char *text, enum table_sort *sort)
 {
-	int i = find(top_sort_words, text);
+	int i = word_index(top_sort_words, text);
 
 	if (i >= 0)
 		*sort = (enum table_sort)i;

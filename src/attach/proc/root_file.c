@@ -20,7 +20,7 @@ int root_open(pid_t pid)
 }
 
 /* Finds a file without opening it.  Return: an O_PATH descriptor or -errno. */
-static int find(int root, const char *path)
+static int find_file(int root, const char *path)
 {
 	char copy[PATH_MAX], *part, *rest = copy;
 	int at = fcntl(root, F_DUPFD_CLOEXEC, 0), next;
@@ -56,7 +56,7 @@ static int check(int fd, uint32_t uid, struct stat *st)
 
 int root_file_open(int root, const char *path, uint32_t uid, struct stat *st)
 {
-	int found = find(root, path), fd, ret;
+	int found = find_file(root, path), fd, ret;
 	char link[64];
 
 	if (found < 0)

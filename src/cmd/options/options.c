@@ -26,7 +26,7 @@ static int refuse(struct mp_err *err, const char *fmt, ...)
 }
 
 /* Return: 1 handled, 0 not a shared option, -1 with @err, without the option's name. */
-static int take(int opt, const char *arg, struct recording_options *o, struct mp_err *err)
+static int take_shared(int opt, const char *arg, struct recording_options *o, struct mp_err *err)
 {
 	switch (opt) {
 	case 'o':
@@ -179,7 +179,7 @@ static const struct option recording_table[] = {RECORDING_LONG, {0}};
 int recording_option(const char *command, int opt, const char *arg, struct recording_options *o)
 {
 	struct mp_err err = {0};
-	int taken = take(opt, arg, o, &err);
+	int taken = take_shared(opt, arg, o, &err);
 
 	if (taken < 0)
 		usage_error("%s: --%s: %s", command, option_name(recording_table, opt), err.what);
@@ -209,7 +209,7 @@ int recording_environment(const char *command, struct recording_options *o)
 		if (opt->has_arg == no_argument && !parse_switch(value, &on))
 			refuse(&err, "'%s' is neither 1 nor 0", value);
 		else if (on)
-			(void)take(opt->val, value, o, &err);
+			(void)take_shared(opt->val, value, o, &err);
 		if (err.what[0])
 			return usage_error("%s: %s: %s", command, name, err.what);
 	}

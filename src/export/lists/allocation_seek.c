@@ -67,7 +67,7 @@ static int count(struct seek *s, const struct model *m, struct mp_err *err)
 	return allocations_pass(m, s->v->sort, &sink, err);
 }
 
-static int find(struct seek *s, const struct model *m, uint64_t within, struct mp_err *err)
+static int find_range(struct seek *s, const struct model *m, uint64_t within, struct mp_err *err)
 {
 	int ret = count(s, m, err);
 
@@ -112,7 +112,7 @@ int allocations_seek(const struct model *m, const struct view *v, uint64_t withi
 
 	s.low = v->descending ? ~most : 0;
 	s.high = v->descending ? UINT64_MAX : most;
-	ret = s.count ? find(&s, m, within, err)
+	ret = s.count ? find_range(&s, m, within, err)
 		      : mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	free(s.count);
 	if (!ret)

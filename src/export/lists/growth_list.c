@@ -111,7 +111,8 @@ static void put_site(yajl_gen g, const struct growth_list *l, const struct model
 	yajl_gen_map_close(g);
 }
 
-static int put(const struct growth_list *l, const struct model *m, const struct view *v, FILE *out)
+static int write_growth(const struct growth_list *l, const struct model *m, const struct view *v,
+			FILE *out)
 {
 	yajl_gen g = json_begin(out, true);
 
@@ -143,7 +144,7 @@ int growth_list_write(struct model *m, const struct growth_list_options *o, FILE
 		return ret;
 	ret = fill(&l, m, &p, o->only);
 	if (!ret)
-		ret = put(&l, m, &o->view, out);
+		ret = write_growth(&l, m, &o->view, out);
 	free(l.at);
 	places_free(&p);
 	return ret;

@@ -15,7 +15,7 @@ struct finder {
 	uint32_t unknown;
 };
 
-static uint32_t add(struct libraries *l, const char *name)
+static uint32_t add_library(struct libraries *l, const char *name)
 {
 	struct library fresh = {.name = name};
 
@@ -32,13 +32,13 @@ static uint32_t add(struct libraries *l, const char *name)
 static int add_modules(struct finder *f)
 {
 	f->of_module = calloc(f->m->facts.modules.n + 1, sizeof(*f->of_module));
-	f->unknown = add(f->l, NULL);
+	f->unknown = add_library(f->l, NULL);
 	if (!f->of_module || f->unknown == NONE)
 		return -ENOMEM;
 	for (size_t i = 0; i < f->m->facts.modules.n; i++) {
 		const char *name = model_library(f->m, &f->m->facts.modules.at[i]);
 
-		f->of_module[i] = name ? add(f->l, name) : f->unknown;
+		f->of_module[i] = name ? add_library(f->l, name) : f->unknown;
 		if (f->of_module[i] == NONE)
 			return -ENOMEM;
 	}

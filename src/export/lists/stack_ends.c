@@ -57,7 +57,7 @@ static bool same_end(const struct stack_end *a, const struct stack_end *b)
 		(a->library && b->library && !strcmp(a->library, b->library)));
 }
 
-static int add(struct stack_ends *e, const struct stack_end *one)
+static int add_end(struct stack_ends *e, const struct stack_end *one)
 {
 	vec_for_each (&e->list, k) {
 		if (!same_end(k, one))
@@ -94,7 +94,7 @@ int stack_ends_find(const struct model *m, struct stack_ends *e)
 			continue;
 		one = end_of(m, s);
 		one.count = count;
-		if (add(e, &one)) {
+		if (add_end(e, &one)) {
 			vec_free(&e->list);
 			return -ENOMEM;
 		}

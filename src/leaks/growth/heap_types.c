@@ -17,7 +17,7 @@ struct grouper {
 	size_t slots, used;
 };
 
-static int add(struct grouper *g, const struct block_name *t, uint64_t size, uint32_t *place)
+static int add_type(struct grouper *g, const struct block_name *t, uint64_t size, uint32_t *place)
 {
 	struct heap_type fresh = {.size = t ? 0 : size, .source = t ? t->source : NAME_NONE}, *it;
 
@@ -42,7 +42,7 @@ static int name_place(struct grouper *g, const struct block_name *t, uint32_t id
 		*place = g->of_name.at[id] - 1;
 		return 0;
 	}
-	ret = add(g, t, 0, place);
+	ret = add_type(g, t, 0, place);
 	if (!ret)
 		g->of_name.at[id] = *place + 1;
 	return ret;
@@ -94,7 +94,7 @@ static int size_place(struct grouper *g, uint64_t size, uint32_t *place)
 		return -ENOMEM;
 	i = slot_of(g->size, g->slots, size);
 	if (!g->size[i]) {
-		ret = add(g, NULL, size, &g->place[i]);
+		ret = add_type(g, NULL, size, &g->place[i]);
 		if (ret)
 			return ret;
 		g->size[i] = size + 1;

@@ -37,7 +37,7 @@ int sightings_take(struct sightings *seen, const struct graph *g, const struct l
 	return ret;
 }
 
-static const struct sighting *find(const struct sightings *s, uint64_t addr)
+static const struct sighting *find_sighting(const struct sightings *s, uint64_t addr)
 {
 	struct sighting key = {.addr = addr};
 
@@ -53,7 +53,8 @@ int sightings_confirm(struct leaks *l, const struct graph *g, const struct sight
 		return -ENOMEM;
 	for (size_t i = 0; i < l->direct.n; i++) {
 		uint64_t addr = g->block[l->direct.at[i].block].addr;
-		const struct sighting *a = find(before, addr), *b = find(now, addr);
+		const struct sighting *a = find_sighting(before, addr),
+				      *b = find_sighting(now, addr);
 
 		keep[i] = a && b && a->size == b->size && a->hash == b->hash;
 	}

@@ -67,7 +67,7 @@ uint32_t python_types_find(const struct python_types *t, uint64_t addr)
 	return t->slot[slot_of(t, addr)] - 1;
 }
 
-static int add(struct python_types *t, const struct python_type *type)
+static int add_type(struct python_types *t, const struct python_type *type)
 {
 	if (2 * t->list.n >= t->slots) {
 		uint32_t slots = t->slots ? 2 * t->slots : 1024;
@@ -146,7 +146,7 @@ static void take_type(struct taker *k, uint64_t addr)
 		type.kind = PYTHON_DICT;
 	type.owner = m->path[0] == '/' ? m->path : k->python;
 	type.name = strdup(name);
-	if (!type.name || add(k->t, &type)) {
+	if (!type.name || add_type(k->t, &type)) {
 		free(type.name);
 		k->ret = -ENOMEM;
 		return;

@@ -314,7 +314,7 @@ struct scatter {
 	} edge[IN_FLIGHT];
 };
 
-static inline void put(struct scatter *s, uint32_t i)
+static inline void store_edge(struct scatter *s, uint32_t i)
 {
 	const uint32_t from = s->edge[i % IN_FLIGHT].from;
 	uint32_t *const to = &s->f->record[s->edge[i % IN_FLIGHT].to];
@@ -328,7 +328,7 @@ static inline void add_predecessor(struct scatter *s, uint32_t to, uint32_t from
 	const uint32_t i = s->n++;
 
 	if (i >= IN_FLIGHT)
-		put(s, i);
+		store_edge(s, i);
 	s->edge[i % IN_FLIGHT].to = to;
 	s->edge[i % IN_FLIGHT].from = from;
 	__builtin_prefetch(&s->f->record[to], 1);
@@ -364,7 +364,7 @@ static void fill(void *arg, unsigned int part)
 		}
 	}
 	for (uint32_t i = s.n < IN_FLIGHT ? 0 : s.n - IN_FLIGHT; i != s.n; i++)
-		put(&s, i);
+		store_edge(&s, i);
 }
 
 /* Reverses all edges between reached nodes, then frees them. */

@@ -44,7 +44,7 @@ struct maker {
 };
 
 /* Adds the holder, if it is new.  Return: its number, or INDEX_NONE when out of memory. */
-static uint32_t add(struct maker *m, const struct holder *fresh)
+static uint32_t add_holder(struct maker *m, const struct holder *fresh)
 {
 	uint64_t key = (uint64_t)fresh->kind << 32 | (uint32_t)fresh->tid;
 	bool first;
@@ -65,7 +65,7 @@ static uint32_t add_parent(struct maker *m, enum holder_kind kind, uint32_t modu
 				  .module = module,
 				  .frame = -1};
 
-	return add(m, &it);
+	return add_holder(m, &it);
 }
 
 static uint32_t add_thread(struct maker *m, pid_t tid)
@@ -96,7 +96,7 @@ static uint32_t of_mapping(struct maker *m, const struct root *r, enum holder_ki
 		if (it.parent == INDEX_NONE)
 			return INDEX_NONE;
 	}
-	return add(m, &it);
+	return add_holder(m, &it);
 }
 
 static bool covers(const struct holder *it, enum holder_kind kind, uint64_t addr)
@@ -125,7 +125,7 @@ static uint32_t of_global(struct maker *m, size_t i)
 		it.symbol = v.symbol;
 	}
 	it.parent = add_parent(m, HOLDER_MODULE, it.module, 0);
-	return it.parent == INDEX_NONE ? INDEX_NONE : add(m, &it);
+	return it.parent == INDEX_NONE ? INDEX_NONE : add_holder(m, &it);
 }
 
 /* ------------------------------------------------------------- threads -- */
@@ -163,12 +163,12 @@ static uint32_t of_tls(struct maker *m, const struct root *r, bool *found)
 			it.size = v.size;
 			it.symbol = v.symbol;
 			it.module = 0;
-			return add(m, &it);
+			return add_holder(m, &it);
 		}
 		if (!near_tp(m, th, r->addr))
 			continue;
 		it.kind = HOLDER_TLS_PLACE;
-		return add(m, &it);
+		return add_holder(m, &it);
 	}
 	*found = false;
 	return INDEX_NONE;
@@ -188,7 +188,7 @@ static uint32_t of_stack(struct maker *m, const struct root *r)
 		it.size = m->h->frames.list.at[it.frame].high - it.addr;
 	}
 	it.parent = add_thread(m, it.tid);
-	return it.parent == INDEX_NONE ? INDEX_NONE : add(m, &it);
+	return it.parent == INDEX_NONE ? INDEX_NONE : add_holder(m, &it);
 }
 
 /* Can thread-local storage be at the root?  The kernel merges it with the .bss of a library that happens to be mapped directly
@@ -222,7 +222,7 @@ static uint32_t of_root(struct maker *m, size_t i)
 		return of_stack(m, r);
 	case ROOT_REGISTER:
 		it.parent = add_thread(m, r->tid);
-		return it.parent == INDEX_NONE ? INDEX_NONE : add(m, &it);
+		return it.parent == INDEX_NONE ? INDEX_NONE : add_holder(m, &it);
 	case ROOT_TLS:
 		return of_mapping(m, r, HOLDER_EXITED);
 	case ROOT_CODE:

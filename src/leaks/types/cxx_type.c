@@ -16,7 +16,7 @@ struct out {
 /* Recursion is bounded by MAX_DEPTH. */
 static const char *shorten(const char *s, struct out *o, int depth);
 
-static void put(struct out *o, const char *s, size_t n)
+static void append_text(struct out *o, const char *s, size_t n)
 {
 	if (n > CXX_TYPE_MAX - 1 - o->n)
 		n = CXX_TYPE_MAX - 1 - o->n;
@@ -67,7 +67,7 @@ static const char *arguments(const char *s, struct out *o, size_t name, int dept
 	size_t start[MAX_ARGUMENTS];
 	int n = 0;
 
-	put(o, "<", 1);
+	append_text(o, "<", 1);
 	while (*s && *s != '>') {
 		if (n < MAX_ARGUMENTS)
 			start[n++] = o->n;
@@ -79,11 +79,11 @@ static const char *arguments(const char *s, struct out *o, size_t name, int dept
 		s++;
 		while (*s == ' ')
 			s++;
-		put(o, ", ", 2);
+		append_text(o, ", ", 2);
 	}
 	if (standard && n < MAX_ARGUMENTS)
 		leave_out(o, start, n);
-	put(o, ">", 1);
+	append_text(o, ">", 1);
 	while (*s == ' ')
 		s++;
 	return *s == '>' ? s + 1 : s;
@@ -105,7 +105,7 @@ static void alias(struct out *o, size_t name)
 		if (strcmp(o->at + name, of[i].name) != 0)
 			continue;
 		o->n = name;
-		put(o, of[i].alias, strlen(of[i].alias));
+		append_text(o, of[i].alias, strlen(of[i].alias));
 	}
 }
 
@@ -138,7 +138,7 @@ static const char *shorten(const char *s, struct out *o, int depth)
 			    !strncmp(s, inline_namespaces[i], length))
 				s += length;
 		}
-		put(o, s, 1);
+		append_text(o, s, 1);
 		/* "const std::vector<...>": the template's name begins behind it. */
 		if (*s == ' ' || *s == '(')
 			name = o->n;
@@ -156,6 +156,6 @@ void cxx_type_shorten(const char *name, char *out)
 		name = shorten(name, &o, 0);
 		/* A lone bracket or comma. */
 		if (*name)
-			put(&o, name++, 1);
+			append_text(&o, name++, 1);
 	}
 }

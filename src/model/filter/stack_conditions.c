@@ -28,7 +28,7 @@ static bool asks_names(const struct filter *f)
 	       f->source.reject || f->library.reject || f->suppress.pattern.n;
 }
 
-static int find(const struct pattern *p, const char *text, struct mp_err *err)
+static int find_text(const struct pattern *p, const char *text, struct mp_err *err)
 {
 	return text ? pattern_find(p, text, err) : 0;
 }
@@ -47,13 +47,13 @@ static int judge_frame(const struct filter *f, const struct frame *fr, struct ve
 
 	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
 		if (part[i].s->want) {
-			ret = find(part[i].s->want, part[i].text, err);
+			ret = find_text(part[i].s->want, part[i].text, err);
 			if (ret < 0)
 				return ret;
 			wanted = wanted && ret;
 		}
 		if (part[i].s->reject) {
-			ret = find(part[i].s->reject, part[i].text, err);
+			ret = find_text(part[i].s->reject, part[i].text, err);
 			if (ret < 0)
 				return ret;
 			v->rejected = v->rejected || ret;

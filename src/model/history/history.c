@@ -145,14 +145,14 @@ int history_read(struct history *h, struct mpf_reader *r, const struct history_u
 
 /* ------------------------------------------------------------------ what is live -- */
 
-/* To whom history_live() tells blocks. */
+/* What history_live() passes blocks on to. */
 struct listener {
 	const struct history *h;
 	int (*each)(void *ctx, const struct model_block *b);
 	void *ctx;
 };
 
-static int hear(void *ctx, const struct model_block *b)
+static int pass_on(void *ctx, const struct model_block *b)
 {
 	const struct listener *l = ctx;
 	const struct history_filter *only = &l->h->only;
@@ -162,14 +162,14 @@ static int hear(void *ctx, const struct model_block *b)
 
 static int space_live(struct listener *l, const struct space *s)
 {
-	int ret = live_blocks_each(&s->live, hear, l);
+	int ret = live_blocks_each(&s->live, pass_on, l);
 
 	vec_for_each (&s->threads, t) {
 		struct model_block b = t->block;
 
 		b.in_realloc = t->tid;
 		if (!ret && t->in_realloc && t->known)
-			ret = hear(l, &b);
+			ret = pass_on(l, &b);
 	}
 	return ret;
 }

@@ -255,7 +255,7 @@ static uint32_t site_of(const struct live_blocks *l, const struct live_slot *s, 
 /* ------------------------------------------------------------------ blocks -- */
 
 /* Return: the place of @addr, way WAYS: it has none.  @p: the part where it is, with @h its hash. */
-static inline struct place find(struct live_part *p, uint64_t h, uint64_t addr)
+static inline struct place find_place(struct live_part *p, uint64_t h, uint64_t addr)
 {
 	struct place at = {p, home(p, h), WAYS};
 
@@ -349,7 +349,7 @@ int live_blocks_put(struct live_blocks *l, const struct model_block *b, struct m
 		return 0;
 	if (p->n >= p->cap * WAYS * LOAD / 100 && grow(l, p))
 		return -ENOMEM;
-	at = find(p, h, b->addr);
+	at = find_place(p, h, b->addr);
 	if (at.way < WAYS) {
 		read_block(l, &at, old);
 		let_go(l, &p->bucket[at.bucket].slot[at.way]);
@@ -404,7 +404,7 @@ static void fill(struct live_part *p, uint64_t hole)
 bool live_blocks_take(struct live_blocks *l, uint64_t addr, struct model_block *b)
 {
 	uint64_t h = hash(addr);
-	struct place at = find(part_of(l, h), h, addr);
+	struct place at = find_place(part_of(l, h), h, addr);
 
 	if (at.way == WAYS || !addr)
 		return false;

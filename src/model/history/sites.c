@@ -23,7 +23,7 @@ static bool same(const struct site *a, const struct site *b)
 }
 
 /* Return: the table entry of @k, or the free entry where it belongs. */
-static uint32_t *find(const struct sites *s, const struct site *k)
+static uint32_t *entry_of(const struct sites *s, const struct site *k)
 {
 	uint32_t i = home(s, k);
 
@@ -47,7 +47,7 @@ static int rebuild(struct sites *s, uint32_t size)
 		struct site *k = &s->at.at[id];
 
 		if (k->blocks) {
-			*find(s, k) = id + 1;
+			*entry_of(s, k) = id + 1;
 			s->filled++;
 		} else {
 			k->tid = s->unused;
@@ -89,7 +89,7 @@ int sites_add(struct sites *s, const struct site *site, uint32_t *id)
 
 	if (make_room(s))
 		return -ENOMEM;
-	place = find(s, site);
+	place = entry_of(s, site);
 	if (*place) {
 		*id = *place - 1;
 	} else {

@@ -26,7 +26,7 @@ void budget_begin(struct budget *b, uint32_t ppm)
 			     .since_fall = LEAST_CAUTION};
 }
 
-static void add(struct budget_sums *to, const struct budget_step *s, double steps)
+static void add_step(struct budget_sums *to, const struct budget_step *s, double steps)
 {
 	const double keep = 1 - 1 / steps;
 
@@ -50,8 +50,8 @@ static void remember(struct budget *b, const struct budget_step *s)
 {
 	double most;
 
-	add(&b->last, s, LAST_STEPS);
-	add(&b->past, s, BUDGET_MEMORY_STEPS);
+	add_step(&b->last, s, LAST_STEPS);
+	add_step(&b->past, s, BUDGET_MEMORY_STEPS);
 	most = b->share * b->past.target;
 	b->debt_ns += (double)(s->varying_ns + s->fixed_ns) - b->share * (double)s->target_ns;
 	b->debt_ns = b->debt_ns > most ? most : b->debt_ns < -most ? -most : b->debt_ns;

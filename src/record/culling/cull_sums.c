@@ -124,7 +124,7 @@ static void count_calls(struct cull_calls *n, const struct cull_key *key)
 		n->frees++;
 }
 
-static int add(struct cull_sums *s, const struct adding *a)
+static int add_block(struct cull_sums *s, const struct adding *a)
 {
 	struct bucket *b = bucket_of(s, &a->key, a->hash);
 	uint32_t at = b->sum, *of_class;
@@ -168,7 +168,7 @@ static int add_waiting(struct cull_sums *s, uint64_t but)
 	int first = 0;
 
 	while (s->came - s->added > but) {
-		int ret = add(s, &s->waiting[s->added++ % WAITING]);
+		int ret = add_block(s, &s->waiting[s->added++ % WAITING]);
 
 		first = first ? first : ret;
 	}

@@ -40,8 +40,8 @@ static int more_room(struct order *o)
 }
 
 /* Adds an event.  In parts, because reading a whole that was just written in parts stalls the processor. */
-static inline int add(struct order *o, uint64_t time, const uint8_t *rec, uint32_t slot,
-		      uint32_t what)
+static inline int add_pending(struct order *o, uint64_t time, const uint8_t *rec, uint32_t slot,
+			      uint32_t what)
 {
 	struct pending *e;
 
@@ -235,7 +235,7 @@ static int add_ends(struct order *o, struct adding *a, uint64_t position, uint64
 		} else {
 			ret = make_end(o, &e, a->latest);
 		}
-		ret = ret ? ret : add(o, e.time, e.rec, e.slot, e.what);
+		ret = ret ? ret : add_pending(o, e.time, e.rec, e.slot, e.what);
 	}
 	a->ends.n -= k;
 	if (a->ends.n) /* rarely: most blocks end before the next record */
@@ -259,7 +259,7 @@ static int add_record(struct order *o, struct adding *a, const uint8_t *p, uint6
 	a->has_record = true;
 	if (mpr_kind(mpr_type(h)) == MPR_LOST_FREE || mpr_type(h) == MPR_REALLOC_BEGIN)
 		note_end(o, record(p)->addr_hook & MPR_ADDR_MASK);
-	return ret ? ret : add(o, time, p, a->segment->slot, what);
+	return ret ? ret : add_pending(o, time, p, a->segment->slot, what);
 }
 
 /* Adds a segment, whose first byte is @p and whose first end is b->ends.at[@end]; @latest: time of the
@@ -294,7 +294,7 @@ static int add_kept(struct order *o)
 
 		if (order_is_end(&e) && make_end(o, &e, k->earliest))
 			return -ENOMEM;
-		if (add(o, e.time, e.rec, e.slot, e.what))
+		if (add_pending(o, e.time, e.rec, e.slot, e.what))
 			return -ENOMEM;
 		if (!(e.what & ORDER_END) && order_ended(&e))
 			note_end(o, order_ended(&e));

@@ -38,7 +38,8 @@ static struct mpr_header header_at(const struct ring *r, uint64_t position)
 }
 
 /* Return: 0, or -ENOMEM: to be tried again. */
-static int add(struct batch *b, const struct ring *r, uint64_t position, const struct mpr_header *h)
+static int add_end(struct batch *b, const struct ring *r, uint64_t position,
+		   const struct mpr_header *h)
 {
 	struct end e = {.free.h = {MPR_FREE, 0, sizeof(e.free)},
 			.position = position + mpr_ended(h)};
@@ -58,7 +59,7 @@ static bool look(const struct ring *r, uint64_t position, uint64_t to, struct ba
 		return true;
 	if (!mpr_ended(&h))
 		return (to & ~7ull) - position > MPR_RECENT;
-	return position + mpr_ended(&h) < to && !add(b, r, position, &h);
+	return position + mpr_ended(&h) < to && !add_end(b, r, position, &h);
 }
 
 static int by_position(const void *a, const void *b)

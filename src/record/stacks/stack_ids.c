@@ -28,8 +28,8 @@ static bool inside_allocator(const struct ss_journal *j, const uint64_t *pc, uin
 }
 
 /* @address, @all: the stack in the process, which can have more frames */
-static uint32_t add(struct aggregator *a, const uint64_t *pc, uint32_t n, uint32_t flags,
-		    const uint64_t *address, uint32_t all)
+static uint32_t add_stack(struct aggregator *a, const uint64_t *pc, uint32_t n, uint32_t flags,
+			  const uint64_t *address, uint32_t all)
 {
 	uint32_t id;
 	bool fresh;
@@ -48,7 +48,7 @@ static uint32_t add(struct aggregator *a, const uint64_t *pc, uint32_t n, uint32
 
 uint32_t stack_add(struct aggregator *a, const uint64_t *pc, uint32_t n, uint32_t flags)
 {
-	return add(a, pc, n, flags, pc, n);
+	return add_stack(a, pc, n, flags, pc, n);
 }
 
 /* As stack_add(), for a stack in the process.  @by_agent: its callers were found by the agent */
@@ -62,7 +62,7 @@ static uint32_t add_of_process(struct aggregator *a, uint64_t *pc, uint32_t n, u
 		return stack_add(a, pc, all, flags);
 	memcpy(address, pc, all * sizeof(*pc));
 	n = code_ranges_apply(&a->code, pc, all, &flags, by_agent);
-	return add(a, pc, n, flags, address, all);
+	return add_stack(a, pc, n, flags, address, all);
 }
 
 int stack_put(const struct aggregator *a, uint32_t id, struct mpf_writer *file)

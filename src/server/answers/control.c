@@ -13,7 +13,7 @@
 
 const struct parameter control_mark_parameters[] = {{"name", PARAMETER_TEXT, 0, NULL}, {0}};
 
-static int find(const struct answer *a, pid_t *pid, struct mp_err *err)
+static int find_process(const struct answer *a, pid_t *pid, struct mp_err *err)
 {
 	return running_find(&a->recordings->at.at[a->call->recording], pid, err);
 }
@@ -24,7 +24,7 @@ static int send_request(struct answer *a, const char *line, struct mp_err *err)
 	struct ss_journal j;
 	pid_t pid;
 	yajl_gen g;
-	int ret = find(a, &pid, err);
+	int ret = find_process(a, &pid, err);
 
 	if (!ret)
 		ret = request_send(pid, line, &j, &b, err);
@@ -72,7 +72,7 @@ int answer_detach(struct answer *a, struct mp_err *err)
 {
 	struct ss_journal j;
 	pid_t pid;
-	int ret = find(a, &pid, err);
+	int ret = find_process(a, &pid, err);
 
 	if (!ret)
 		ret = request_end(pid, &j, err);

@@ -14,7 +14,7 @@ struct kept {
 /* Lives as long as the process. */
 static VEC(struct kept) cache;
 
-static struct kept *find(const char *path)
+static struct kept *find_kept(const char *path)
 {
 	vec_for_each (&cache, k) {
 		if (!strcmp(k->path, path))
@@ -25,7 +25,7 @@ static struct kept *find(const char *path)
 
 const char *list_cache_get(const char *path, const struct stat *now)
 {
-	const struct kept *k = find(path);
+	const struct kept *k = find_kept(path);
 
 	return k && file_is_unchanged(&k->file, now) ? k->text : NULL;
 }
@@ -33,7 +33,7 @@ const char *list_cache_get(const char *path, const struct stat *now)
 void list_cache_put(const char *path, const struct stat *of, char *text)
 {
 	struct kept fresh = {.path = strdup(path), .text = text, .file = *of};
-	struct kept *k = find(path);
+	struct kept *k = find_kept(path);
 
 	if (k) {
 		free(k->path);

@@ -162,7 +162,7 @@ static bool is_known(struct entry *e, const struct meaning *m)
 	return false;
 }
 
-static int put(struct jit_names *j, struct entry *e, const struct jit_code *code)
+static int put_code(struct jit_names *j, struct entry *e, const struct jit_code *code)
 {
 	struct meaning *m = meaning_of(code, e->address);
 
@@ -192,7 +192,8 @@ int jit_names_put(struct jit_names *j, const struct jit_code *code)
 
 	for (size_t i = lower_bound(j, code->start);
 	     !ret && i < j->n && j->at[i].address - code->start < code->size; i++)
-		ret = (j->work += 1 + code->lines) < MAX_WORK ? put(j, &j->at[i], code) : -E2BIG;
+		ret =
+		    (j->work += 1 + code->lines) < MAX_WORK ? put_code(j, &j->at[i], code) : -E2BIG;
 	return ret;
 }
 
