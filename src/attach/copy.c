@@ -57,7 +57,7 @@ static int check_seccomp(struct remote *r, struct mp_err *err)
 		       t->pid, clone ? "wait4" : "clone");
 }
 
-static void end(pid_t pid)
+static void end_copy(pid_t pid)
 {
 	int status;
 
@@ -88,7 +88,7 @@ static void kill_escaped(const struct target *t, pid_t ns_pid)
 		struct proc_status st;
 
 		if (!proc_status_read(*child, 0, &st) && st.ns_pid == ns_pid)
-			end(*child);
+			end_copy(*child);
 	}
 	vec_free(&children.list);
 }
@@ -225,7 +225,7 @@ static pid_t make_heir(struct target *t, pid_t pid)
 	}
 	fault_point("copy-heir");
 	if (heir && !hold((pid_t)heir)) {
-		end((pid_t)heir);
+		end_copy((pid_t)heir);
 		return 0;
 	}
 	return (pid_t)heir;
@@ -240,7 +240,7 @@ static int hand_over(struct copy *c, struct remote *r, struct mp_err *err)
 
 	if (!heir)
 		return 0;
-	end(c->pid);
+	end_copy(c->pid);
 	fault_point("copy-orphaned");
 	c->pid = heir;
 	ret = reap_one(r, maker, err);
@@ -331,7 +331,7 @@ void copy_kill(struct copy *c)
 {
 	if (!c->pid || c->dead)
 		return;
-	end(c->pid);
+	end_copy(c->pid);
 	c->dead = true;
 }
 

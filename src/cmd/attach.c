@@ -84,7 +84,7 @@ struct arguments {
 };
 
 /* Return: 0, or the exit status after it printed an error. */
-static int parse(int argc, char **argv, struct arguments *a)
+static int parse_arguments(int argc, char **argv, struct arguments *a)
 {
 	static const struct option options[] = {PROCESS_LONG,
 						{"background", no_argument, NULL, 'B'},
@@ -165,7 +165,7 @@ int cmd_attach(int argc, char **argv)
 
 	if (recording_environment("attach", &a.recording))
 		return MP_EXIT_USAGE;
-	status = parse(argc, argv, &a);
+	status = parse_arguments(argc, argv, &a);
 	if (!status && a.help)
 		fputs(help, stdout);
 	else if (!status)

@@ -248,7 +248,7 @@ static int parse_option(int c, struct request *r, int *formats)
 }
 
 /* Return: 0; the exit status after an error; or -1 if the help was printed. */
-static int parse(struct request *r, int argc, const struct filter_options *o)
+static int parse_arguments(struct request *r, int argc, const struct filter_options *o)
 {
 	int c, formats = 0, status;
 
@@ -299,7 +299,7 @@ int cmd_diff(int argc, char **argv)
 		fprintf(stderr, "memprof: out of memory\n");
 		status = MP_EXIT_FAILURE;
 	} else {
-		status = parse(&r, argc, &o);
+		status = parse_arguments(&r, argc, &o);
 	}
 	if (!status)
 		status = run_diff(&r);

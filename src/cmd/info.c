@@ -20,7 +20,7 @@ static const char verify_help[] =
 
 /* Return: 0 with the recording's path in *@path; the exit status after an error; or -1 if the help
  * was printed. */
-static int parse(int argc, char **argv, const char *help, bool *json, const char **path)
+static int parse_arguments(int argc, char **argv, const char *help, bool *json, const char **path)
 {
 	static const struct option all[] = {
 	    {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
@@ -50,7 +50,7 @@ int cmd_info(int argc, char **argv)
 	struct contents c;
 	const char *path = NULL;
 	bool json = false;
-	int ret = parse(argc, argv, info_help, &json, &path);
+	int ret = parse_arguments(argc, argv, info_help, &json, &path);
 
 	if (ret)
 		return ret < 0 ? MP_EXIT_OK : ret;
@@ -100,7 +100,7 @@ int cmd_verify(int argc, char **argv)
 	struct mp_err err = {0};
 	struct contents c;
 	const char *path = NULL;
-	int ret = parse(argc, argv, verify_help, NULL, &path);
+	int ret = parse_arguments(argc, argv, verify_help, NULL, &path);
 
 	if (ret)
 		return ret < 0 ? MP_EXIT_OK : ret;

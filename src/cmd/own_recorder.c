@@ -101,7 +101,8 @@ static void print_messages(struct own_recorder *r)
 	r->messages = NULL;
 }
 
-static int start(struct target *t, const struct recording_options *o, struct own_recorder *r)
+static int start_recorder(struct target *t, const struct recording_options *o,
+			  struct own_recorder *r)
 {
 	const pid_t parent = getpid();
 	sigset_t set = endings(), before;
@@ -132,8 +133,8 @@ static int start(struct target *t, const struct recording_options *o, struct own
 	return status;
 }
 
-static int begin(const char *command, pid_t pid, const struct recording_options *wanted,
-		 struct own_recorder *r)
+static int begin_recording(const char *command, pid_t pid, const struct recording_options *wanted,
+			   struct own_recorder *r)
 {
 	struct recording_options o = *wanted;
 	const char *output = o.path;
@@ -159,7 +160,7 @@ static int begin(const char *command, pid_t pid, const struct recording_options 
 		o.debuginfod = DEBUGINFOD_NEVER;
 	}
 	status = status ? status : recording_options_settle(command, &o);
-	status = status ? status : start(&t, &o, r);
+	status = status ? status : start_recorder(&t, &o, r);
 	if (status)
 		temporary_remove(r->dir);
 	else if (output && session_peek(pid, &c, &j))
@@ -195,7 +196,7 @@ int own_recorder_want(const char *command, pid_t pid, const struct recording_opt
 	}
 	if (!proc_status_read(pid, 0, &st))
 		fprintf(stderr, "attaching to %s (%d) ...\n", printable(st.name), pid);
-	return begin(command, pid, o, r);
+	return begin_recording(command, pid, o, r);
 }
 
 /* Waits for the end of the recorder.  Return: as waitpid() sets it. */

@@ -43,7 +43,7 @@ static bool parse_anonymize(const char *text, enum anonymize *how)
 }
 
 /* Return: 0; the exit status after an error; or -1 if the help was printed. */
-static int parse(struct request *r, int argc, char **argv)
+static int parse_arguments(struct request *r, int argc, char **argv)
 {
 	static const struct option options[] = {{"debug-dir", required_argument, NULL, 'd'},
 						{"anonymize", required_argument, NULL, 'a'},
@@ -118,7 +118,7 @@ static int symbolize(const struct request *r, const char *path)
 int cmd_symbolize(int argc, char **argv)
 {
 	struct request r = {0};
-	int status = parse(&r, argc, argv);
+	int status = parse_arguments(&r, argc, argv);
 
 	if (!status)
 		status = symbolize(&r, argv[optind]);

@@ -81,7 +81,7 @@ static void options_of(struct follow *f, const struct member *m, int news,
 	o->quiet |= !m->root;
 }
 
-static int start(struct follow *f, struct member *m, char *const argv[])
+static int start_member(struct follow *f, struct member *m, char *const argv[])
 {
 	struct recording_options o;
 	int news = open_news(m);
@@ -144,7 +144,7 @@ static void too_late(struct follow *f, const struct member *m)
 }
 
 /* Counts a child that cannot be recorded; if there is no memory for that, reports it at once. */
-static void refuse(struct follow *f, const struct mp_err *why)
+static void refuse_follow(struct follow *f, const struct mp_err *why)
 {
 	if (children_refused(&f->children, why))
 		notice(f->o->notices, "%s", printable(why->what));
@@ -153,12 +153,12 @@ static void refuse(struct follow *f, const struct mp_err *why)
 static void follow_child(struct follow *f, pid_t pid)
 {
 	struct member m = {.pid = pid, .news = -1};
-	int ret = start(f, &m, NULL);
+	int ret = start_member(f, &m, NULL);
 
 	if (!ret && !vec_push(&f->members, m))
 		return;
-	refuse(f, &(struct mp_err){.exit = MP_EXIT_FAILURE,
-				   .what = "a recorder could not be started"});
+	refuse_follow(f, &(struct mp_err){.exit = MP_EXIT_FAILURE,
+					  .what = "a recorder could not be started"});
 }
 
 /*
@@ -223,7 +223,8 @@ static void follow_exec(struct follow *f, const struct member *old, uint32_t fai
 	    .pid = old->pid, .root = old->root, .again = true, .news = -1, .failures = failures};
 	bool replace = m.root && f->o->replace_at_exec;
 
-	if ((!replace && !f->o->follow_exec) || start(f, &m, NULL) || vec_push(&f->members, m))
+	if ((!replace && !f->o->follow_exec) || start_member(f, &m, NULL) ||
+	    vec_push(&f->members, m))
 		return;
 	if (!f->o->quiet && !failures && !replace)
 		notice(f->o->notices, "process %d executed another program, which is recorded now",
@@ -310,7 +311,7 @@ static void note_failure(struct follow *f, const struct member *m, int status)
 	}
 	if (why.exit == MP_EXIT_NO_PROCESS)
 		too_late(f, m);
-	refuse(f, &why);
+	refuse_follow(f, &why);
 }
 
 static void reap_one(struct follow *f, size_t i, int status)
@@ -448,7 +449,7 @@ int follow_run(pid_t pid, char *const argv[], const struct recording_options *o)
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, &f.mask);
 	f.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	ret = f.signals < 0 ? -errno : start(&f, &root, pid ? NULL : argv);
+	ret = f.signals < 0 ? -errno : start_member(&f, &root, pid ? NULL : argv);
 	if (!ret)
 		ret = vec_push(&f.members, root);
 	if (ret) {

@@ -185,8 +185,8 @@ static int start_recorder(struct recording *rec, const struct recording_options 
 	return ret;
 }
 
-static int start(struct recording *rec, const struct recording_options *o, const char *path,
-		 bool launched, struct mp_err *err)
+static int start_recording(struct recording *rec, const struct recording_options *o,
+			   const char *path, bool launched, struct mp_err *err)
 {
 	char exe[4096], cmdline[8192];
 	struct mp_info info;
@@ -268,7 +268,7 @@ static int record(struct recording *rec, const struct recording_options *o, cons
 		failed =
 		    mp_fail(&err, MP_EXIT_FAILURE, fd, "cannot take orders: %s", strerror(-fd));
 	else
-		failed = start(rec, o, path, launched, &err);
+		failed = start_recording(rec, o, path, launched, &err);
 	if (!failed) {
 		if (orders->serves)
 			orders->serves(orders->ctx, rec->r);

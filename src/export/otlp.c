@@ -404,7 +404,7 @@ static void put_request(struct otlp *o, struct sink *profiles, FILE *out)
 	free(value);
 }
 
-static bool begin(struct otlp *o)
+static bool make_tables(struct otlp *o)
 {
 	o->strings = intern_new();
 	o->functions = intern_new();
@@ -422,7 +422,7 @@ int otlp_write(struct model *m, const struct profile_window *w, const struct otl
 	struct otlp o = {.m = m, .w = w, .r = r};
 	struct sink profiles[PROFILES] = {0};
 
-	o.failed = !begin(&o);
+	o.failed = !make_tables(&o);
 	if (!o.failed) {
 		put_empty(&o);
 		o.native = attribute(&o, "profile.frame.type", "native", 0);

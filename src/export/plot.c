@@ -106,7 +106,8 @@ static void value_text(const struct panel *a, double v, char *buf, size_t size)
 }
 
 /* The panel's name with its curves', and its grid. */
-static void begin(const struct plot *p, struct panel *a, const char *name, const struct key *key)
+static void begin_panel(const struct plot *p, struct panel *a, const char *name,
+			const struct key *key)
 {
 	double step, t_step = step_for(p->seconds);
 
@@ -141,7 +142,7 @@ static void begin(const struct plot *p, struct panel *a, const char *name, const
 }
 
 /* Numbers of the vertical axis, over the curves. */
-static void end(const struct plot *p, const struct panel *a)
+static void end_panel(const struct plot *p, const struct panel *a)
 {
 	double step = a->bytes ? byte_step(a->most) : fmax(1, step_for(a->most));
 	char text[48];
@@ -314,23 +315,23 @@ int plot_write(const struct model *m, FILE *out)
 	fit(m, &bytes, peak_bytes);
 	vec_for_each (&m->facts.samples, s)
 		bytes.most = fmax(bytes.most, (double)s->rss);
-	begin(&p, &bytes, "Memory", memory);
+	begin_panel(&p, &bytes, "Memory", memory);
 	area(&p, &bytes, peak_bytes, "high");
 	line(&p, &bytes, live_bytes, "live");
 	resident(&p, &bytes);
-	end(&p, &bytes);
+	end_panel(&p, &bytes);
 	peak(&p, &bytes);
 	fit(m, &blocks, peak_blocks);
-	begin(&p, &blocks, "Live blocks", NULL);
+	begin_panel(&p, &blocks, "Live blocks", NULL);
 	area(&p, &blocks, peak_blocks, "high2");
 	line(&p, &blocks, live_blocks, "live2");
-	end(&p, &blocks);
+	end_panel(&p, &blocks);
 	fit(m, &rates, allocation_rate);
 	fit(m, &rates, free_rate);
-	begin(&p, &rates, "Calls", calls);
+	begin_panel(&p, &rates, "Calls", calls);
 	area(&p, &rates, allocation_rate, "alloc");
 	area(&p, &rates, free_rate, "free");
-	end(&p, &rates);
+	end_panel(&p, &rates);
 	marks(&p);
 	fprintf(out, "<script><![CDATA[\n%s]]></script>\n</svg>\n", plot_js);
 	return ferror(out) ? -EIO : 0;

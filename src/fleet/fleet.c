@@ -175,7 +175,7 @@ static void tell_end(struct fleet *f, struct process *p, const char *name,
 		f->o->notices.ended(f->o->notices.ctx, name, m);
 }
 
-static void refuse(struct fleet *f, pid_t pid, struct process *p, const struct mp_err *err)
+static void refuse_process(struct fleet *f, pid_t pid, struct process *p, const struct mp_err *err)
 {
 	struct recorders_message m = {.news = RECORDERS_ENDED, .pid = pid, .status = err->exit};
 
@@ -183,13 +183,13 @@ static void refuse(struct fleet *f, pid_t pid, struct process *p, const struct m
 	tell_end(f, p, p ? p->name : "", &m);
 }
 
-static void begin(struct fleet *f, struct process *p)
+static void begin_process(struct fleet *f, struct process *p)
 {
 	struct mp_err err = {0};
 	struct member *m = new_member(f, p, &err);
 
 	if (!m) {
-		refuse(f, p->pid, p, &err);
+		refuse_process(f, p->pid, p, &err);
 		return;
 	}
 	p->use = PROCESS_USED;
@@ -336,11 +336,11 @@ static void tell_found(struct fleet *f)
 		if (processes_find(&f->processes, *pid))
 			continue;
 		mp_fail(&err, MP_EXIT_NO_PROCESS, -ESRCH, "there is no process %d", *pid);
-		refuse(f, *pid, NULL, &err);
+		refuse_process(f, *pid, NULL, &err);
 	}
 }
 
-static int scan(struct fleet *f, struct mp_err *err)
+static int scan_processes(struct fleet *f, struct mp_err *err)
 {
 	int ret;
 
@@ -355,7 +355,7 @@ static int scan(struct fleet *f, struct mp_err *err)
 		tell_found(f);
 	vec_for_each (&f->processes.list, p) {
 		if (p->why == LEFT_OUT_NOT && p->use == PROCESS_UNUSED && !find_member(f, p->pid))
-			begin(f, p);
+			begin_process(f, p);
 	}
 	return 0;
 }
@@ -407,7 +407,7 @@ static int loop(struct fleet *f, struct mp_err *err)
 	int ret = 0;
 
 	while (!ret && !stop && mono_ns() < end) {
-		ret = scan(f, err);
+		ret = scan_processes(f, err);
 		if (is_over(f))
 			break;
 		ret = ret ? ret : wait_for_news(f, &stop, err);

@@ -224,7 +224,7 @@ static void leave_out(struct processes *p, uint32_t most)
 	}
 }
 
-static int scan(struct processes *p, uint64_t now)
+static int scan_proc(struct processes *p, uint64_t now)
 {
 	const size_t known = p->list.n;
 	DIR *d = opendir("/proc");
@@ -259,7 +259,7 @@ int processes_scan(struct processes *p, const struct process_filter *f, uint32_t
 
 	vec_for_each (&p->list, q)
 		q->here = false;
-	ret = scan(p, now);
+	ret = scan_proc(p, now);
 	for (size_t i = 0; i < p->list.n; i++) {
 		struct process *q = &p->list.at[i];
 

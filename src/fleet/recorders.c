@@ -213,7 +213,7 @@ static int start_member(struct host *h, struct member *m)
 	return ret;
 }
 
-static void begin(struct host *h, pid_t pid, int last_view)
+static void begin_member(struct host *h, pid_t pid, int last_view)
 {
 	struct recorders_message failed = {
 	    .news = RECORDERS_ENDED, .pid = pid, .status = MP_EXIT_FAILURE};
@@ -286,7 +286,7 @@ static void host_run(const struct recording_options *o, const char *dir, int fd)
 	pthread_mutex_init(&h.lock, NULL);
 	pthread_cond_init(&h.changed, NULL);
 	while (read_order(fd, &pid, &view))
-		begin(&h, pid, view);
+		begin_member(&h, pid, view);
 	end_all(&h);
 	/* The command may have been killed. */
 	temporary_remove(dir);

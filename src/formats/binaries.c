@@ -76,7 +76,7 @@ bool binary_is_of(const struct binary *b, const struct mp_module *m)
 	return same_file(b, m->build_id, m->build_id_len, m->path);
 }
 
-static int begin(struct binaries *b, const struct binary_piece *p, uint64_t at)
+static int begin_binary(struct binaries *b, const struct binary_piece *p, uint64_t at)
 {
 	struct binary fresh = {.build_id_len = p->of.build_id_len, .size = p->of.size, .at = at};
 	char *path;
@@ -102,7 +102,7 @@ static int see(struct binaries *b, const struct binary_piece *p, uint64_t at)
 
 	if (!last || !p->of.offset ||
 	    !same_file(last, p->of.build_id, p->of.build_id_len, p->path)) {
-		int ret = begin(b, p, at);
+		int ret = begin_binary(b, p, at);
 
 		if (ret)
 			return ret;

@@ -112,7 +112,7 @@ static void end_chunk(struct mpf_writer *w)
 }
 
 /* Makes room for an item in the chunk.  To be called before every item. */
-static void begin(struct mpf_writer *w)
+static void make_room(struct mpf_writer *w)
 {
 	if (w->n >= CHUNK_TARGET || events_full(&w->events))
 		write_chunk(w, w->type);
@@ -123,7 +123,7 @@ static int begin_item(struct mpf_writer *w, enum item kind)
 {
 	if (error_of(w) || w->drops)
 		return error_of(w) ? error_of(w) : 1;
-	begin(w);
+	make_room(w);
 	events_put_item(&w->events);
 	if (kind < ITEM_KINDS_IN_TAG) {
 		put_u8(w, (uint8_t)(kind << 4));
@@ -183,8 +183,8 @@ static struct mpf_writer *new_writer(void)
 }
 
 /* Writes the head of the file.  Frees @w if it fails. */
-static int start(struct mpf_writer *w, int fd, const char *name, const struct mp_info *info,
-		 struct mp_err *err)
+static int start_file(struct mpf_writer *w, int fd, const char *name, const struct mp_info *info,
+		      struct mp_err *err)
 {
 	int ret = chunk_writer_begin(&w->out, fd);
 
@@ -214,7 +214,7 @@ int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer *
 		return mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write %s: %s", path,
 			       create_error(ret));
 	}
-	ret = start(w, ret, path, info, err);
+	ret = start_file(w, ret, path, info, err);
 	if (!ret)
 		*out = w;
 	return ret;
@@ -230,7 +230,7 @@ int mpf_create_in(int fd, const char *name, const struct mp_info *info, struct m
 		close(fd);
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	}
-	ret = start(w, fd, name, info, err);
+	ret = start_file(w, fd, name, info, err);
 	if (!ret)
 		*out = w;
 	return ret;
@@ -381,7 +381,7 @@ static void put_event(void *arg, const struct mp_event *ev)
 
 	if (error_of(w))
 		return;
-	begin(w);
+	make_room(w);
 	if (!events_put(&w->events, &w->st, ev, time_ns))
 		put_event_item(w, ev, time_ns);
 }

@@ -78,8 +78,8 @@ static int keep_preview(struct clusters *c, uint32_t block, const char *text, si
 	return vec_push(&c->previews, p);
 }
 
-static void count(struct cluster *c, struct leak *leak, const struct heap_block *block,
-		  const struct leak_source *source)
+static void count_leak(struct cluster *c, struct leak *leak, const struct heap_block *block,
+		       const struct leak_source *source)
 {
 	leak->cluster = c->number;
 	c->count++;
@@ -111,7 +111,7 @@ static int add_leak(struct builder *b, struct types *types, const struct graph *
 	c = cluster_of(b, t.name ? t.name : shape_name(t.shape), t.owner, block->size, &unknown);
 	if (!c)
 		return -ENOMEM;
-	count(c, leak, block, &unknown);
+	count_leak(c, leak, block, &unknown);
 	return show_content && t.shape == SHAPE_TEXT ? keep_preview(b->c, leak->block, buf, n) : 0;
 }
 
@@ -205,7 +205,7 @@ int clusters_split(struct clusters *c, const struct graph *g, struct leaks *l,
 		struct cluster *to = cluster_of(&b, was->type, was->owner, block->size, &source[i]);
 
 		if (to)
-			count(to, leak, block, &source[i]);
+			count_leak(to, leak, block, &source[i]);
 		else
 			ret = -ENOMEM;
 	}

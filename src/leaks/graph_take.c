@@ -23,8 +23,8 @@ static int add_collectors(ranges *all, const struct census *c, const struct pyth
 	return 0;
 }
 
-static int scan(struct graph *g, struct image *img, const struct census *c, struct coverage *cover,
-		struct mp_err *err)
+static int scan_memory(struct graph *g, struct image *img, const struct census *c,
+		       struct coverage *cover, struct mp_err *err)
 {
 	struct heap_ranges heaps = {c->owned.at, c->owned.n, c->skipped.at, c->skipped.n, c->busy};
 	ranges all = {0};
@@ -54,5 +54,5 @@ int graph_take(struct graph *g, struct image *img, const struct census *c, bool 
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "no memory for the index of %zu blocks",
 			       c->blocks.n);
 	g->detailed = detailed;
-	return scan(g, img, c, cover, err);
+	return scan_memory(g, img, c, cover, err);
 }

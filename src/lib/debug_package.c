@@ -38,7 +38,7 @@ static void add_paths(char **argv, const struct package_query *q, size_t n)
 }
 
 /* Starts dpkg-query.  Return: 0 with @out, a descriptor with what it prints; or a negative errno. */
-static int start(char **argv, pid_t *pid, int *out)
+static int start_query(char **argv, pid_t *pid, int *out)
 {
 	char *env[] = {(char[]){"LC_ALL=C"}, (char[]){"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}, NULL};
 	posix_spawn_file_actions_t actions;
@@ -102,7 +102,7 @@ bool packages_find(struct package_query *q, size_t n)
 	for (size_t i = 0; i < n; i++)
 		q[i].owner[0] = 0;
 	add_paths(argv + 3, q, n);
-	if (start(argv, &pid, &out))
+	if (start_query(argv, &pid, &out))
 		return false;
 	f = fdopen(out, "r");
 	if (!f)

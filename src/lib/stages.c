@@ -45,7 +45,7 @@ static void *run_thread(void *arg)
 }
 
 /* Return: the number of threads that were made, for the stages from 0 on. */
-static unsigned int start(struct row *r)
+static unsigned int start_row(struct row *r)
 {
 	unsigned int n = 0;
 
@@ -77,7 +77,7 @@ void stages_run(const struct stages *s)
 		sem_init(&r.ready[i], 0, 0);
 		r.runner[i] = (struct runner){.row = &r, .stage = i};
 	}
-	threads = start(&r);
+	threads = start_row(&r);
 	if (threads + 1 == s->n) {
 		for (unsigned int i = 0; i < s->slots; i++)
 			sem_post(&r.ready[0]);

@@ -47,12 +47,13 @@ static enum MHD_Result respond(struct MHD_Connection *c, unsigned int status, co
 	return ret;
 }
 
-static enum MHD_Result refuse(struct MHD_Connection *c, unsigned int status, const char *why)
+static enum MHD_Result refuse_request(struct MHD_Connection *c, unsigned int status,
+				      const char *why)
 {
 	return respond(c, status, "text/plain; charset=utf-8", why, strlen(why));
 }
 
-static struct request *begin(struct scrape *s, struct MHD_Connection *c)
+static struct request *begin_request(struct scrape *s, struct MHD_Connection *c)
 {
 	for (size_t i = 0; i < CLIENTS; i++) {
 		if (!s->request[i].connection) {
@@ -72,7 +73,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 
 	(void)version, (void)data;
 	if (!r) {
-		r = *context = begin(s, c);
+		r = *context = begin_request(s, c);
 		return r ? MHD_YES : MHD_NO;
 	}
 	if (*size) {
@@ -82,12 +83,12 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 	if (r->state == ANSWERED && s->text)
 		return respond(c, MHD_HTTP_OK, TYPE, s->text, s->n);
 	if (r->state == ANSWERED || s->closing)
-		return refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE,
-			      "the recorder has not answered yet\n");
+		return refuse_request(c, MHD_HTTP_SERVICE_UNAVAILABLE,
+				      "the recorder has not answered yet\n");
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
-		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET is possible\n");
+		return refuse_request(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET is possible\n");
 	if (strcmp(url, "/metrics"))
-		return refuse(c, MHD_HTTP_NOT_FOUND, "there is only /metrics\n");
+		return refuse_request(c, MHD_HTTP_NOT_FOUND, "there is only /metrics\n");
 	r->state = WAITING;
 	MHD_suspend_connection(c);
 	return MHD_YES;

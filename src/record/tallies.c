@@ -77,7 +77,7 @@ static inline struct thread_tally *of_thread(struct tallies *t, uint32_t ring, u
 							    : find_thread(t, ring, tid);
 }
 
-static inline int count(struct tallies *t, const struct tallied *a, bool temporary)
+static inline int count_call(struct tallies *t, const struct tallied *a, bool temporary)
 {
 	struct tally *stack = of_stack(t, a->stack);
 	struct thread_tally *thread = NULL;
@@ -103,14 +103,14 @@ static inline int count(struct tallies *t, const struct tallied *a, bool tempora
 int tallies_allocated(struct tallies *t, const struct tallied *a)
 {
 	set_latest(t, a->ring, a->addr);
-	return count(t, a, false);
+	return count_call(t, a, false);
 }
 
 int tallies_pair(struct tallies *t, const struct tallied *a)
 {
 	if (t->latest[a->ring].addr)
 		take_ring(t, a->ring);
-	return count(t, a, true);
+	return count_call(t, a, true);
 }
 
 bool tallies_ended(struct tallies *t, uint32_t ring, uint64_t addr)

@@ -32,7 +32,7 @@ bool wire_valid(const uint8_t *p, uint64_t left)
 }
 
 /* Raw stacks and MPR_THREAD records belong to events and do not count as events. */
-static void count(struct queue_drop *d, const uint8_t *p)
+static void count_dropped(struct queue_drop *d, const uint8_t *p)
 {
 	const struct mpr_header *h = (const void *)p;
 
@@ -59,7 +59,7 @@ void wire_census(const struct batch *b, struct queue_drop *out)
 		const uint8_t *end = p + b->segment[k].bytes;
 
 		while (p < end && wire_valid(p, (uint64_t)(end - p))) {
-			count(out, p);
+			count_dropped(out, p);
 			p += ((const struct mpr_header *)p)->size;
 		}
 		if (p < end) { /* an invalid record: the rest is not decoded */
@@ -98,7 +98,7 @@ void wire_drop_blocks(struct batch *b, struct queue_drop *out)
 			     e++)
 				b->ends.at[e].position = s->position + (uint64_t)(to - first);
 			if (brings_a_block(mpr_type(h))) {
-				count(out, p);
+				count_dropped(out, p);
 			} else {
 				memmove(to, p, size);
 				to += size;

@@ -176,7 +176,7 @@ static void on_done(void *request, bool complete, unsigned int status, const cha
 
 /* ------------------------------------------------------------------ answers -- */
 
-static enum MHD_Result refuse(struct exchange *x, unsigned int status, const char *why)
+static enum MHD_Result refuse_request(struct exchange *x, unsigned int status, const char *why)
 {
 	return response_refuse(x->connection, x->h->rules, status, why);
 }
@@ -244,7 +244,7 @@ static enum MHD_Result count_host(void *ctx, enum MHD_ValueKind kind, const char
 	return MHD_YES;
 }
 
-static enum MHD_Result begin(struct exchange *x, const char *method)
+static enum MHD_Result begin_request(struct exchange *x, const char *method)
 {
 	bool post = !strcmp(method, "POST");
 	struct access_request r = {
@@ -260,7 +260,8 @@ static enum MHD_Result begin(struct exchange *x, const char *method)
 
 	MHD_get_connection_values(x->connection, MHD_HEADER_KIND, count_host, &hosts);
 	if (hosts > 1)
-		return refuse(x, HTTP_BAD_REQUEST, "the request has more than one Host header");
+		return refuse_request(x, HTTP_BAD_REQUEST,
+				      "the request has more than one Host header");
 	/* A browser asks before it sends a page's request with a token or by POST. */
 	if (!strcmp(method, "OPTIONS") && r.origin && access_is_named(x->h->rules, r.origin))
 		return response_preflight(x->connection, x->h->rules);
@@ -269,12 +270,12 @@ static enum MHD_Result begin(struct exchange *x, const char *method)
 		return response_log_in(x->connection, x->h->rules, x->h->cookie);
 	status = access_check(x->h->rules, &r, &why);
 	if (status != HTTP_OK)
-		return refuse(x, status, why);
+		return refuse_request(x, status, why);
 	x->post = post;
 	if (!post && strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		return response_wrong_method(x->connection, x->h->rules, "GET, HEAD, POST");
 	if ((length && strcmp(length, "0") != 0) || header(x, "Transfer-Encoding"))
-		return refuse(x, HTTP_TOO_LARGE, "requests have no body");
+		return refuse_request(x, HTTP_TOO_LARGE, "requests have no body");
 	x->state = EXCHANGE_ACCEPTED;
 	return MHD_YES;
 }
@@ -325,7 +326,7 @@ static enum MHD_Result ask(struct exchange *x)
 	int ret;
 
 	if (status != HTTP_OK)
-		return refuse(x, status, err.what);
+		return refuse_request(x, status, err.what);
 	page = page_for(x, c.endpoint, &size);
 	if (page) {
 		call_free(&c);
@@ -343,11 +344,12 @@ static enum MHD_Result ask(struct exchange *x)
 	ret = key ? pool_ask(x->h->pool, &q, x, &x->job, &x->pipe) : -ENOMEM;
 	free(key);
 	if (ret == -ENAMETOOLONG)
-		return refuse(x, HTTP_URI_TOO_LONG, "the path is too long");
+		return refuse_request(x, HTTP_URI_TOO_LONG, "the path is too long");
 	if (ret)
-		return refuse(x, HTTP_UNAVAILABLE,
-			      ret == -EAGAIN ? "too many requests are waiting"
-					     : "not enough memory or files for the request");
+		return refuse_request(x, HTTP_UNAVAILABLE,
+				      ret == -EAGAIN
+					  ? "too many requests are waiting"
+					  : "not enough memory or files for the request");
 	x->data.fd = x->pipe;
 	x->state = EXCHANGE_WAITING;
 	suspend(x, false);
@@ -420,13 +422,13 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 		client_busy(client, true);
 	switch (x->state) {
 	case EXCHANGE_NEW:
-		return begin(x, method);
+		return begin_request(x, method);
 	case EXCHANGE_ACCEPTED:
 		return ask(x);
 	case EXCHANGE_HEAD:
 		return send_answer(x, method);
 	case EXCHANGE_REFUSED:
-		return refuse(x, x->status, x->why);
+		return refuse_request(x, x->status, x->why);
 	default:
 		return MHD_NO;
 	}
@@ -490,7 +492,7 @@ static void on_ready(void *ctx)
 	(void)ctx; /* http_run() does it */
 }
 
-static int start(struct http *h, const struct listener *l, struct mp_err *err)
+static int start_listener(struct http *h, const struct listener *l, struct mp_err *err)
 {
 	h->daemon = MHD_start_daemon(
 	    MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, l->port, NULL, NULL, on_request, h,
@@ -525,7 +527,7 @@ int http_open(struct loop *loop, const struct recordings *r, const struct access
 	h->rules = rules;
 	h->clients.most = CONNECTIONS;
 	snprintf(h->cookie, sizeof(h->cookie), "memprof_token_%u", l->port);
-	ret = start(h, l, err);
+	ret = start_listener(h, l, err);
 	if (ret)
 		http_close(h);
 	else

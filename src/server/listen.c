@@ -17,7 +17,7 @@ union address {
 	struct sockaddr_in6 v6;
 };
 
-static bool parse(const char *interface, uint16_t port, union address *a)
+static bool parse_address(const char *interface, uint16_t port, union address *a)
 {
 	memset(a, 0, sizeof(*a));
 	if (!strcmp(interface, "localhost"))
@@ -59,7 +59,7 @@ int listen_open(const char *interface, uint16_t port, struct listener *l, struct
 	socklen_t size = sizeof(a);
 	int one = 1;
 
-	if (!parse(interface, port, &a))
+	if (!parse_address(interface, port, &a))
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
 			       "--interface: '%.100s' is no IPv4 or IPv6 address of this machine",
 			       interface);

@@ -255,13 +255,13 @@ static struct worker *find_worker(struct pool *p, const struct job *j, bool *fai
 }
 
 /* Ends a job that no worker has. */
-static void refuse(struct pool *p, struct job *j, const char *why)
+static void refuse_job(struct pool *p, struct job *j, const char *why)
 {
 	stop_waiting(p, j);
 	job_end(p, j, false, HTTP_UNAVAILABLE, why);
 }
 
-static void start(struct pool *p, struct worker *w, struct job *j)
+static void start_job(struct pool *p, struct worker *w, struct job *j)
 {
 	int ret = message_send(w->watch.fd, j->text, j->size, j->to);
 
@@ -271,7 +271,7 @@ static void start(struct pool *p, struct worker *w, struct job *j)
 		if (!j->again && (ret == -EPIPE || ret == -ECONNRESET))
 			j->again = true;
 		else
-			refuse(p, j, "the request could not be started");
+			refuse_job(p, j, "the request could not be started");
 		return;
 	}
 	stop_waiting(p, j);
@@ -300,9 +300,9 @@ void pool_dispatch(struct pool *p)
 		struct worker *w = find_worker(p, j, &failed);
 
 		if (w)
-			start(p, w, j);
+			start_job(p, w, j);
 		else if (failed && all_idle(p))
-			refuse(p, j, "not enough memory or processes for the request");
+			refuse_job(p, j, "not enough memory or processes for the request");
 		else
 			i++;
 	}
@@ -367,7 +367,7 @@ static void end_overdue(struct pool *p, uint64_t now)
 	while ((w = overdue(p, now)))
 		worker_fail(w, HTTP_TIMEOUT, "the answer took too long (memprof server --timeout)");
 	while (p->waiting.n && now - p->waiting.at[0]->since > p->limits.seconds * SECOND)
-		refuse(p, p->waiting.at[0], "the other requests took too long");
+		refuse_job(p, p->waiting.at[0], "the other requests took too long");
 }
 
 void pool_tick(struct pool *p)

@@ -132,7 +132,7 @@ static int take_look(struct running *l, struct mp_err *err)
 	return 1;
 }
 
-static void end(struct running *l)
+static void end_stream(struct running *l)
 {
 	static const char text[] = "event: end\ndata: {}\n\n";
 
@@ -150,7 +150,7 @@ int running_serve(struct running *l)
 	int ret = l->ended ? 0 : take_look(l, &err);
 
 	if (ret < 0)
-		end(l);
+		end_stream(l);
 	else if (ret > 0)
 		publish_look(l);
 	if (l->ended)

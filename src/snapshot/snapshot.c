@@ -163,7 +163,7 @@ static int stop_and_copy(struct snapshot *s, bool orphan, const struct deadline 
 	return ret;
 }
 
-static int end(struct snapshot *s, struct mp_err *err);
+static int end_snapshot(struct snapshot *s, struct mp_err *err);
 
 static int take_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
 {
@@ -195,7 +195,7 @@ static int take_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
 	if (!ret && !in_place)
 		ret = image_add_live(&s->image, &s->before);
 	if (ret)
-		end(s, &second);
+		end_snapshot(s, &second);
 	return ret;
 }
 
@@ -313,7 +313,7 @@ static int end_copy(struct snapshot *s, struct mp_err *err)
 	return ret && ret != -ESRCH && reap_remains(s->t) ? 0 : ret;
 }
 
-static int end(struct snapshot *s, struct mp_err *err)
+static int end_snapshot(struct snapshot *s, struct mp_err *err)
 {
 	int ret = 0;
 
@@ -353,7 +353,7 @@ static int take_again(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
 	int ret;
 
 	if (s->plan.mode != SNAPSHOT_PRE_COPY) {
-		ret = end(s, err);
+		ret = end_snapshot(s, err);
 		return ret ? ret : take_snapshot(s, max_ms, err);
 	}
 	image_close(&s->image);
@@ -404,7 +404,7 @@ int snapshot_end(struct snapshot *s, struct mp_err *err)
 	int ret;
 
 	hand_take();
-	ret = end(s, err);
+	ret = end_snapshot(s, err);
 	hand_leave(NULL, NULL);
 	return ret;
 }

@@ -53,7 +53,7 @@ static bool is_new(const struct client *c)
 }
 
 /* Closes a connection.  @why: NULL: it ended well. */
-static void end(struct gather *g, struct client *c, const char *why)
+static void end_client(struct gather *g, struct client *c, const char *why)
 {
 	const struct gather_notices *n = &g->config->notices;
 
@@ -87,7 +87,7 @@ static void give_up(struct gather *g, struct client *c, const char *why, enum wi
 	bool says_why = type == WIRE_FAIL;
 
 	if (peer_put(&c->peer, type, offset, says_why ? why : NULL, says_why ? strlen(why) : 0)) {
-		end(g, c, why);
+		end_client(g, c, why);
 		return;
 	}
 	if (c->file)
@@ -115,7 +115,7 @@ static void limit_new(struct gather *g)
 		oldest = oldest && oldest->begun_ns < (*it)->begun_ns ? oldest : *it;
 	}
 	if (n >= MOST_NEW)
-		end(g, oldest, "too many connections do not prove that they have the token");
+		end_client(g, oldest, "too many connections do not prove that they have the token");
 }
 
 /* Return: NULL: out of memory; @fd is then closed. */
@@ -135,10 +135,10 @@ static struct client *add_client(struct gather *g, int fd, const union endpoint 
 	return c;
 }
 
-static void begin(struct gather *g, struct client *c)
+static void begin_file(struct gather *g, struct client *c)
 {
 	if (peer_begin(&c->peer, c->peer.fd, WIRE_RECEIVER, g->config->token))
-		end(g, c, c->peer.why);
+		end_client(g, c, c->peer.why);
 }
 
 static void accept_all(struct gather *g)
@@ -150,7 +150,7 @@ static void accept_all(struct gather *g)
 		struct client *c = add_client(g, fd, &from);
 
 		if (c)
-			begin(g, c);
+			begin_file(g, c);
 	}
 }
 
@@ -160,7 +160,7 @@ static void take_over(struct gather *g, const struct client *c, const uint8_t *i
 	vec_for_each (&g->clients, it) {
 		if (*it != c && !(*it)->gone && (*it)->file &&
 		    !memcmp((*it)->file->id, id, WIRE_ID))
-			end(g, *it, "the sender connected again");
+			end_client(g, *it, "the sender connected again");
 	}
 }
 
@@ -173,7 +173,7 @@ static void open_file(struct gather *g, struct client *c, const struct wire_fram
 	int ret;
 
 	if (c->file || f->length < WIRE_ID) {
-		end(g, c, "it sent a frame that is not valid");
+		end_client(g, c, "it sent a frame that is not valid");
 		return;
 	}
 	store_clean_name(f->payload + WIRE_ID, f->length - WIRE_ID, name);
@@ -189,7 +189,7 @@ static void open_file(struct gather *g, struct client *c, const struct wire_fram
 	c->acked = file->bytes;
 	c->acked_ns = mono_ns();
 	if (peer_put(&c->peer, WIRE_ACK, file->bytes, NULL, 0)) {
-		end(g, c, "out of memory");
+		end_client(g, c, "out of memory");
 		return;
 	}
 	c->fresh = !file->bytes;
@@ -202,7 +202,7 @@ static void append(struct gather *g, struct client *c, const struct wire_frame *
 	int ret;
 
 	if (f->offset != c->file->bytes || !f->length) {
-		end(g, c, "it sent a frame that is not valid");
+		end_client(g, c, "it sent a frame that is not valid");
 		return;
 	}
 	ret = store_append(c->file, f->payload, f->length);
@@ -217,7 +217,7 @@ static void complete(struct gather *g, struct client *c, const struct wire_frame
 	int ret;
 
 	if (f->offset != c->file->bytes) {
-		end(g, c, "it sent a frame that is not valid");
+		end_client(g, c, "it sent a frame that is not valid");
 		return;
 	}
 	ret = store_complete(g->config->store, c->file);
@@ -226,7 +226,7 @@ static void complete(struct gather *g, struct client *c, const struct wire_frame
 		return;
 	}
 	if (peer_put(&c->peer, WIRE_DONE, c->file->bytes, NULL, 0)) {
-		end(g, c, "out of memory");
+		end_client(g, c, "out of memory");
 		return;
 	}
 	/* The sender asks again if it did not receive this. */
@@ -243,7 +243,7 @@ static void cancel(struct gather *g, struct client *c)
 	const struct gather_notices *n = &g->config->notices;
 
 	if (!c->fresh || c->file->complete) {
-		end(g, c, "it sent a frame that is not valid");
+		end_client(g, c, "it sent a frame that is not valid");
 		return;
 	}
 	n->cancelled(n->ctx, c->file);
@@ -258,13 +258,13 @@ static void take_frame(struct gather *g, struct client *c, const struct wire_fra
 
 	if ((f->length && f->type != WIRE_OPEN && f->type != WIRE_DATA) ||
 	    (f->offset && without_offset))
-		end(g, c, "it sent a frame that is not valid");
+		end_client(g, c, "it sent a frame that is not valid");
 	else if (f->type == WIRE_PING)
 		c->acked_ns = 0;
 	else if (f->type == WIRE_OPEN)
 		open_file(g, c, f);
 	else if (!c->file)
-		end(g, c, "it sent a frame that is not valid");
+		end_client(g, c, "it sent a frame that is not valid");
 	else if (f->type == WIRE_DATA)
 		append(g, c, f);
 	else if (f->type == WIRE_END)
@@ -287,7 +287,7 @@ static void receive(struct gather *g, struct client *c)
 	if (c->last)
 		c->peer.in.begin = c->peer.in.end;
 	if (ret)
-		end(g, c, c->last ? NULL : c->peer.why);
+		end_client(g, c, c->last ? NULL : c->peer.why);
 }
 
 /* Not more often than the sender needs it, and not while earlier ones wait to be sent. */
@@ -312,7 +312,7 @@ static void close_slowly(struct gather *g, struct client *c)
 		c->over_ns = mono_ns();
 		shutdown(c->peer.fd, SHUT_WR);
 	} else if (mono_ns() - c->over_ns > CLOSE_NS) {
-		end(g, c, NULL);
+		end_client(g, c, NULL);
 	}
 }
 
@@ -321,12 +321,12 @@ static void serve_connecting(struct gather *g, struct client *c, short events)
 	int ret = events ? endpoint_connected(c->peer.fd) : 0;
 
 	if (ret) {
-		end(g, c, strerror(-ret));
+		end_client(g, c, strerror(-ret));
 	} else if (events) {
 		c->connecting = false;
-		begin(g, c);
+		begin_file(g, c);
 	} else if (mono_ns() - c->begun_ns > CONNECT_NS) {
-		end(g, c, "it cannot be reached");
+		end_client(g, c, "it cannot be reached");
 	}
 }
 
@@ -341,12 +341,12 @@ static void serve(struct gather *g, struct client *c, short events)
 	if (events & ~POLLOUT)
 		receive(g, c);
 	if (!c->gone && is_new(c) && mono_ns() - c->begun_ns > PROOF_NS)
-		end(g, c, "it did not prove in time that it has the token");
+		end_client(g, c, "it did not prove in time that it has the token");
 	if (c->gone)
 		return;
 	acknowledge(c);
 	if (peer_send(&c->peer) || peer_alive(&c->peer))
-		end(g, c, c->last ? NULL : c->peer.why);
+		end_client(g, c, c->last ? NULL : c->peer.why);
 	else if (c->last && !peer_has_output(&c->peer))
 		close_slowly(g, c);
 }
@@ -473,7 +473,7 @@ int gather_run(const struct gather_config *config, struct mp_err *err)
 		free(p);
 	}
 	vec_for_each (&g.clients, it) {
-		end(&g, *it, "memprof gather ends");
+		end_client(&g, *it, "memprof gather ends");
 		free(*it);
 	}
 	vec_free(&g.clients);

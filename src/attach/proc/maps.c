@@ -66,7 +66,7 @@ static bool parse_line(char *line, struct map *m)
 }
 
 /* Takes ownership of @text and splits it into strings, one per line. */
-static int parse(char *text, struct maps *maps)
+static int parse_lines(char *text, struct maps *maps)
 {
 	memset(maps, 0, sizeof(*maps));
 	maps->text = text;
@@ -92,7 +92,7 @@ int maps_parse(const char *text, struct maps *maps)
 	char *copy = strdup(text);
 
 	memset(maps, 0, sizeof(*maps));
-	return copy ? parse(copy, maps) : -ENOMEM;
+	return copy ? parse_lines(copy, maps) : -ENOMEM;
 }
 
 int maps_read(pid_t pid, struct maps *maps)
@@ -110,7 +110,7 @@ int maps_read(pid_t pid, struct maps *maps)
 		/* The file also ends if the process exits.  If its memory still exists after
 		 * reading, the file was read completely. */
 		if (pread(fd, &first, 1, 0) == 1) {
-			err = parse(text, maps);
+			err = parse_lines(text, maps);
 		} else {
 			free(text);
 			err = -ESRCH;

@@ -97,7 +97,7 @@ static const char *field(const char *text, const char *name)
 	return NULL;
 }
 
-static uint64_t number(const char *text, const char *name, int base)
+static uint64_t parse_number(const char *text, const char *name, int base)
 {
 	const char *p = field(text, name);
 
@@ -114,22 +114,22 @@ int proc_status_parse(const char *text, struct proc_status *st)
 	snprintf(st->name, sizeof(st->name), "%.*s", (int)strcspn(p, "\n"), p);
 	p = field(text, "State");
 	st->state = p ? *p : '?';
-	st->tgid = (pid_t)number(text, "Tgid", 10);
-	st->ppid = (pid_t)number(text, "PPid", 10);
-	st->tracer = (pid_t)number(text, "TracerPid", 10);
-	st->threads = (uint32_t)number(text, "Threads", 10);
-	st->uid = (uint32_t)number(text, "Uid", 10);
-	st->gid = (uint32_t)number(text, "Gid", 10);
-	st->seccomp = (int)number(text, "Seccomp", 10);
-	st->filters = (uint32_t)number(text, "Seccomp_filters", 10);
-	st->no_new_privs = number(text, "NoNewPrivs", 10);
-	st->sig_pending = number(text, "SigPnd", 16);
-	st->shared_pending = number(text, "ShdPnd", 16);
-	st->sig_blocked = number(text, "SigBlk", 16);
-	st->sig_ignored = number(text, "SigIgn", 16);
-	st->sig_caught = number(text, "SigCgt", 16);
-	st->cap_effective = number(text, "CapEff", 16);
-	st->vm_locked_kb = number(text, "VmLck", 10);
+	st->tgid = (pid_t)parse_number(text, "Tgid", 10);
+	st->ppid = (pid_t)parse_number(text, "PPid", 10);
+	st->tracer = (pid_t)parse_number(text, "TracerPid", 10);
+	st->threads = (uint32_t)parse_number(text, "Threads", 10);
+	st->uid = (uint32_t)parse_number(text, "Uid", 10);
+	st->gid = (uint32_t)parse_number(text, "Gid", 10);
+	st->seccomp = (int)parse_number(text, "Seccomp", 10);
+	st->filters = (uint32_t)parse_number(text, "Seccomp_filters", 10);
+	st->no_new_privs = parse_number(text, "NoNewPrivs", 10);
+	st->sig_pending = parse_number(text, "SigPnd", 16);
+	st->shared_pending = parse_number(text, "ShdPnd", 16);
+	st->sig_blocked = parse_number(text, "SigBlk", 16);
+	st->sig_ignored = parse_number(text, "SigIgn", 16);
+	st->sig_caught = parse_number(text, "SigCgt", 16);
+	st->cap_effective = parse_number(text, "CapEff", 16);
+	st->vm_locked_kb = parse_number(text, "VmLck", 10);
 	st->no_memory = !field(text, "VmSize") && st->state != 'Z' && st->state != 'X';
 	p = field(text, "NSpid");
 	while (p && *p >= '0' && *p <= '9') {
@@ -240,11 +240,11 @@ int proc_memory_read(pid_t pid, struct proc_memory *m)
 	err = slurp(path, &text, NULL);
 	if (err)
 		return err;
-	m->rss = number(text, "VmRSS", 10) * 1024;
-	m->anonymous = number(text, "RssAnon", 10) * 1024;
-	m->file = (number(text, "RssFile", 10) + number(text, "RssShmem", 10)) * 1024;
-	m->swap = number(text, "VmSwap", 10) * 1024;
-	m->address_space = number(text, "VmSize", 10) * 1024;
+	m->rss = parse_number(text, "VmRSS", 10) * 1024;
+	m->anonymous = parse_number(text, "RssAnon", 10) * 1024;
+	m->file = (parse_number(text, "RssFile", 10) + parse_number(text, "RssShmem", 10)) * 1024;
+	m->swap = parse_number(text, "VmSwap", 10) * 1024;
+	m->address_space = parse_number(text, "VmSize", 10) * 1024;
 	free(text);
 	return 0;
 }
@@ -259,10 +259,10 @@ int proc_rollup_read(pid_t pid, struct proc_rollup *r)
 	err = slurp(path, &text, NULL);
 	if (err)
 		return err;
-	r->rss = number(text, "Rss", 10) * 1024;
-	r->anonymous = number(text, "Anonymous", 10) * 1024;
-	r->huge = number(text, "AnonHugePages", 10) * 1024;
-	r->swap = number(text, "Swap", 10) * 1024;
+	r->rss = parse_number(text, "Rss", 10) * 1024;
+	r->anonymous = parse_number(text, "Anonymous", 10) * 1024;
+	r->huge = parse_number(text, "AnonHugePages", 10) * 1024;
+	r->swap = parse_number(text, "Swap", 10) * 1024;
 	free(text);
 	return 0;
 }

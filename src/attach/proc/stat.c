@@ -10,7 +10,7 @@
 
 #define FIRST 4
 
-static int parse(const char *text, struct proc_stat *st)
+static int parse_stat(const char *text, struct proc_stat *st)
 {
 	/* The name can contain anything. */
 	const char *p = strrchr(text, ')');
@@ -43,7 +43,7 @@ int proc_stat_read(pid_t pid, struct proc_stat *st)
 	n = fread(text, 1, sizeof(text) - 1, f);
 	fclose(f);
 	text[n] = 0;
-	return n ? parse(text, st) : -ESRCH;
+	return n ? parse_stat(text, st) : -ESRCH;
 }
 
 uint64_t proc_stat_age_ms(const struct proc_stat *st)

@@ -282,7 +282,7 @@ static int settle_gentle(struct command *c)
 	return 0;
 }
 
-static int parse(int argc, char **argv, struct command *c, bool *done)
+static int parse_arguments(int argc, char **argv, struct command *c, bool *done)
 {
 	int opt, status;
 
@@ -503,7 +503,7 @@ int cmd_leaks(int argc, char **argv)
 	struct mp_err err = {0};
 	struct target t;
 	bool done = false;
-	int status = parse(argc, argv, &c, &done), ret;
+	int status = parse_arguments(argc, argv, &c, &done), ret;
 
 	if (status || done)
 		return status;

@@ -13,9 +13,10 @@
 #include "formats/session.h"
 #include "record/recorder.h"
 
-static int refuse(struct mp_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int refuse_value(struct mp_err *err, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
-static int refuse(struct mp_err *err, const char *fmt, ...)
+static int refuse_value(struct mp_err *err, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -33,17 +34,17 @@ static int take_shared(int opt, const char *arg, struct recording_options *o, st
 		o->path = arg;
 		if (output_pattern_ok(arg))
 			return 1;
-		return refuse(err,
-			      "'%s': placeholders are %%p pid, %%e command, %%t time, %%n "
-			      "count, %%%% percent",
-			      arg);
+		return refuse_value(err,
+				    "'%s': placeholders are %%p pid, %%e command, %%t time, %%n "
+				    "count, %%%% percent",
+				    arg);
 	case 'W':
 		o->follow_fork = true;
 		return 1;
 	case 'Y':
 		if (parse_bytes(arg, &o->carry_budget) && o->carry_budget <= CARRY_MAX_BUDGET)
 			return 1;
-		return refuse(err, "'%s' is not a size of at most 20M", arg);
+		return refuse_value(err, "'%s' is not a size of at most 20M", arg);
 	case 'X':
 		o->follow_exec = true;
 		return 1;
@@ -53,7 +54,7 @@ static int take_shared(int opt, const char *arg, struct recording_options *o, st
 	case 'F':
 		if (parse_duration(arg, &o->for_ms) && o->for_ms)
 			return 1;
-		return refuse(err, "'%s' is not a duration such as 30s, 500ms or 5m", arg);
+		return refuse_value(err, "'%s' is not a duration such as 30s, 500ms or 5m", arg);
 	case 'L':
 		o->lossless = true;
 		return 1;
@@ -70,7 +71,7 @@ static int take_shared(int opt, const char *arg, struct recording_options *o, st
 		o->history = false;
 		if (parse_duration(arg, &o->cull_ms) && o->cull_ms)
 			return 1;
-		return refuse(err, "'%s' is not a duration such as 10s or 500ms", arg);
+		return refuse_value(err, "'%s' is not a duration such as 10s or 500ms", arg);
 	case 'H':
 		o->history = true;
 		o->cull_ms = 0;
@@ -78,10 +79,10 @@ static int take_shared(int opt, const char *arg, struct recording_options *o, st
 	case 'D':
 		if (parse_count(arg, &o->depth) && o->depth)
 			return 1;
-		return refuse(err, "'%s' is not a number of frames", arg);
+		return refuse_value(err, "'%s' is not a number of frames", arg);
 	case 'T':
 		if (o->select.nthreads == SELECT_THREADS)
-			return refuse(err, "more than %d patterns", SELECT_THREADS);
+			return refuse_value(err, "more than %d patterns", SELECT_THREADS);
 		o->select.thread[o->select.nthreads++] = arg;
 		return 1;
 	case 'P':
@@ -92,21 +93,21 @@ static int take_shared(int opt, const char *arg, struct recording_options *o, st
 		o->via_agent = !strcmp(arg, "agent");
 		if (o->via_kernel || o->via_agent)
 			return 1;
-		return refuse(err, "'%s' is neither agent nor kernel", arg);
+		return refuse_value(err, "'%s' is neither agent nor kernel", arg);
 	case 'E':
 		o->page_faults = !strcmp(arg, "page-faults");
 		if (o->page_faults || !strcmp(arg, "allocations"))
 			return 1;
-		return refuse(err, "'%s' is neither allocations nor page-faults", arg);
+		return refuse_value(err, "'%s' is neither allocations nor page-faults", arg);
 	case 'K':
 		if (parse_bytes(arg, &o->stack_size) && o->stack_size &&
 		    o->stack_size <= OPTION_MAX_STACK)
 			return 1;
-		return refuse(err, "'%s' is not a size of at most 64000 bytes", arg);
+		return refuse_value(err, "'%s' is not a size of at most 64000 bytes", arg);
 	case 'R':
 		if (parse_bytes(arg, &o->ring_size) && option_is_ring(o->ring_size))
 			return 1;
-		return refuse(err, "'%s' is not a power of two from 64k to 64M", arg);
+		return refuse_value(err, "'%s' is not a power of two from 64k to 64M", arg);
 	case 'J':
 		o->free_stacks = true;
 		return 1;
@@ -117,25 +118,26 @@ static int take_shared(int opt, const char *arg, struct recording_options *o, st
 		if (parse_bytes(arg, &o->sample_interval) && o->sample_interval &&
 		    o->sample_interval <= SS_MAX_INTERVAL)
 			return 1;
-		return refuse(err, "'%s' is not a number of bytes from 1 to 1024G, such as 512k",
-			      arg);
+		return refuse_value(
+		    err, "'%s' is not a number of bytes from 1 to 1024G, such as 512k", arg);
 	case 'O':
 		if (parse_part(arg, &o->overhead_ppm) && o->overhead_ppm >= OPTION_MIN_PART)
 			return 1;
-		return refuse(err, "'%s' is not a part from 0.1%% to 100%%, such as 1%%", arg);
+		return refuse_value(err, "'%s' is not a part from 0.1%% to 100%%, such as 1%%",
+				    arg);
 	case 'M':
 		if (parse_bytes(arg, &o->rotate) && o->rotate >= OPTION_MIN_PIECE)
 			return 1;
-		return refuse(err, "'%s' is not a size of at least 64k, such as 500M", arg);
+		return refuse_value(err, "'%s' is not a size of at least 64k, such as 500M", arg);
 	case 'k':
 		if (parse_count(arg, &o->keep) && o->keep)
 			return 1;
-		return refuse(err, "'%s' is not a number of pieces", arg);
+		return refuse_value(err, "'%s' is not a number of pieces", arg);
 	case 'j':
 		if (parse_count(arg, &o->jobs) && o->jobs && o->jobs <= RECORDER_JOBS)
 			return 1;
-		return refuse(err, "'%s' is not a number of threads from 1 to %u", arg,
-			      RECORDER_JOBS);
+		return refuse_value(err, "'%s' is not a number of threads from 1 to %u", arg,
+				    RECORDER_JOBS);
 	case 'l':
 		o->live_only = true;
 		return 1;
@@ -152,11 +154,11 @@ static int take_shared(int opt, const char *arg, struct recording_options *o, st
 		if (parse_bytes(arg, &o->send_buffer) && o->send_buffer >= OPTION_MIN_SEND &&
 		    o->send_buffer <= OPTION_MAX_SEND)
 			return 1;
-		return refuse(err, "'%s' is not a size from 256k to 4G", arg);
+		return refuse_value(err, "'%s' is not a size from 256k to 4G", arg);
 	case 'w':
 		if (parse_duration(arg, &o->deliver_ms) && o->deliver_ms)
 			return 1;
-		return refuse(err, "'%s' is not a duration such as 30s or 5m", arg);
+		return refuse_value(err, "'%s' is not a duration such as 30s or 5m", arg);
 	case 'N':
 		o->embed = true;
 		return 1;
@@ -169,7 +171,7 @@ static int take_shared(int opt, const char *arg, struct recording_options *o, st
 	case 'Q':
 		if (parse_bytes(arg, &o->queue_size) && o->queue_size >= OPTION_MIN_QUEUE)
 			return 1;
-		return refuse(err, "'%s' is not a size of at least 64k", arg);
+		return refuse_value(err, "'%s' is not a size of at least 64k", arg);
 	}
 	return 0;
 }
@@ -207,7 +209,7 @@ int recording_environment(const char *command, struct recording_options *o)
 		if (!value)
 			continue;
 		if (opt->has_arg == no_argument && !parse_switch(value, &on))
-			refuse(&err, "'%s' is neither 1 nor 0", value);
+			refuse_value(&err, "'%s' is neither 1 nor 0", value);
 		else if (on)
 			(void)take_shared(opt->val, value, o, &err);
 		if (err.what[0])

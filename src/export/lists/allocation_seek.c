@@ -55,7 +55,7 @@ static void narrow(struct seek *s)
 		s->high = s->low + width - 1;
 }
 
-static int count(struct seek *s, const struct model *m, struct mp_err *err)
+static int count_ranks(struct seek *s, const struct model *m, struct mp_err *err)
 {
 	struct allocation_sink sink = {.one = on_one, .ctx = s};
 
@@ -69,7 +69,7 @@ static int count(struct seek *s, const struct model *m, struct mp_err *err)
 
 static int find_range(struct seek *s, const struct model *m, uint64_t within, struct mp_err *err)
 {
-	int ret = count(s, m, err);
+	int ret = count_ranks(s, m, err);
 
 	while (!ret && s->v->skip < s->total) {
 		narrow(s);
@@ -81,7 +81,7 @@ static int find_range(struct seek *s, const struct model *m, uint64_t within, st
 			s->low = 0;
 			s->high = s->last;
 		}
-		ret = count(s, m, err);
+		ret = count_ranks(s, m, err);
 	}
 	return ret;
 }

@@ -55,8 +55,8 @@ static struct ascii_node *child_of(struct ascii_node *parent, const struct frame
 	return e;
 }
 
-static void count(struct ascii_node *e, const struct group *g, enum cost cost,
-		  const struct times *s)
+static void count_group(struct ascii_node *e, const struct group *g, enum cost cost,
+			const struct times *s)
 {
 	if (!e->count || s->first_ns < e->first_ns)
 		e->first_ns = s->first_ns;
@@ -75,12 +75,12 @@ static int add_stack(struct model *m, struct ascii_node *root, uint32_t id, enum
 	const struct group *g = &m->sums.group[id];
 	struct ascii_node *at = root;
 
-	count(root, g, cost, span);
+	count_group(root, g, cost, span);
 	if (!s->n || !(s->flags & SS_STACK_COMPLETE)) {
 		at = child_of(at, s->n ? &incomplete : &no_stack);
 		if (!at)
 			return -ENOMEM;
-		count(at, g, cost, span);
+		count_group(at, g, cost, span);
 	}
 	for (uint32_t i = s->n; i-- > 0;) {
 		struct frame f[MAX_INLINED];
@@ -90,7 +90,7 @@ static int add_stack(struct model *m, struct ascii_node *root, uint32_t id, enum
 			at = child_of(at, &f[n]);
 			if (!at)
 				return -ENOMEM;
-			count(at, g, cost, span);
+			count_group(at, g, cost, span);
 		}
 	}
 	return 0;

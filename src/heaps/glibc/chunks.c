@@ -62,7 +62,7 @@ static bool plausible(const struct glibc *g, const struct region *r, uint64_t at
 
 /* Walks from @r->at.  @record: add the chunks to the heap.  @max: most chunks to walk.  On return
  * @r->at is where it stopped. */
-static enum stop walk(struct glibc *g, struct region *r, bool record, size_t max)
+static enum stop walk_chunks(struct glibc *g, struct region *r, bool record, size_t max)
 {
 	struct image_view *v = record ? &g->view : &g->probe;
 	struct chunk c, next;
@@ -130,7 +130,7 @@ static uint64_t find_chain(struct glibc *g, const struct region *r, uint64_t fro
 		}
 		if ((!(c.size & PREV_INUSE) || !plausible(g, r, at, &c)) && at != r->arena->top)
 			continue;
-		why = walk(g, &try, false, PROBE_CHUNKS);
+		why = walk_chunks(g, &try, false, PROBE_CHUNKS);
 		if (why != STOP_BROKEN && (why != STOP_END || try.at < r->end))
 			return at;
 	}
@@ -158,7 +158,7 @@ static int walk_region(struct glibc *g, struct region r, uint64_t *own)
 {
 	while (r.at + g->l->header <= r.end) {
 		uint64_t start = r.at, next;
-		enum stop why = walk(g, &r, true, SIZE_MAX);
+		enum stop why = walk_chunks(g, &r, true, SIZE_MAX);
 
 		if (why == STOP_MEMORY)
 			return -ENOMEM;
@@ -227,7 +227,7 @@ static int walk_scattered(struct glibc *g, const struct glibc_arena *a, uint64_t
 			}
 			if (!glibc_chunk_at(g, &g->probe, at, &c))
 				break;
-			why = c.prev_size ? STOP_BROKEN : walk(g, &probe, false, SIZE_MAX);
+			why = c.prev_size ? STOP_BROKEN : walk_chunks(g, &probe, false, SIZE_MAX);
 			if (why != STOP_TOP && why != STOP_FENCE) {
 				at += PAGE;
 				continue;

@@ -21,7 +21,7 @@ static bool thread_is_inside(struct glibc *g)
 	return false;
 }
 
-static int walk(struct image *img, struct heap *heap, struct mp_err *err)
+static int walk_glibc(struct image *img, struct heap *heap, struct mp_err *err)
 {
 	struct glibc g = {.img = img, .heap = heap};
 	int ret;
@@ -65,4 +65,4 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	return ret;
 }
 
-const struct walker walker_glibc = {.name = "glibc malloc", .walk = walk};
+const struct walker walker_glibc = {.name = "glibc malloc", .walk = walk_glibc};

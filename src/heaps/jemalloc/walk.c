@@ -266,7 +266,7 @@ static int walk_extents(struct je *je)
 	return take_node(je, je->root, je->tree->root_words, je->tree->root_shift, 0);
 }
 
-static int walk(struct image *img, struct heap *heap, struct mp_err *err)
+static int walk_jemalloc(struct image *img, struct heap *heap, struct mp_err *err)
 {
 	struct je je = {.img = img, .heap = heap};
 	int ret = je_find(&je);
@@ -301,5 +301,5 @@ const struct walker walker_jemalloc = {
     .name = "jemalloc",
     .machines = "x86_64 aarch64",
     .library = "jemalloc",
-    .walk = walk,
+    .walk = walk_jemalloc,
 };

@@ -259,7 +259,7 @@ static int walk_2(struct image *img, struct heap *heap)
 	return ret;
 }
 
-static int walk(struct image *img, struct heap *heap, struct mp_err *err)
+static int walk_mimalloc(struct image *img, struct heap *heap, struct mp_err *err)
 {
 	int ret = walk_2(img, heap);
 
@@ -282,5 +282,5 @@ const struct walker walker_mimalloc = {
     .name = "mimalloc",
     .machines = "x86_64 aarch64",
     .library = "mimalloc",
-    .walk = walk,
+    .walk = walk_mimalloc,
 };

@@ -400,7 +400,7 @@ int musl_ng_is_there(struct image *img)
 	return scan_modules(img, find_context, &w);
 }
 
-static int walk(struct image *img, struct heap *heap, struct mp_err *err)
+static int walk_mallocng(struct image *img, struct heap *heap, struct mp_err *err)
 {
 	struct ng_walk w = {.img = img, .heap = heap};
 	int ret;
@@ -426,5 +426,5 @@ const struct walker walker_musl_ng = {
     .name = "musl mallocng",
     .machines = "x86_64 aarch64",
     .library = "-musl",
-    .walk = walk,
+    .walk = walk_mallocng,
 };

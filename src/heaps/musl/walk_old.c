@@ -352,7 +352,7 @@ static int walk_regions(struct old_walk *w)
 	return ret;
 }
 
-static int walk(struct image *img, struct heap *heap, struct mp_err *err)
+static int walk_oldmalloc(struct image *img, struct heap *heap, struct mp_err *err)
 {
 	struct old_walk w = {.img = img, .heap = heap};
 	int ret = musl_old_find(img, &w.at, &w.mal), ng;
@@ -384,5 +384,5 @@ const struct walker walker_musl_old = {
     .name = "musl oldmalloc",
     .machines = "x86_64",
     .library = "-musl",
-    .walk = walk,
+    .walk = walk_oldmalloc,
 };

@@ -206,7 +206,7 @@ uint32_t python_minor(const struct heap *h)
 		   : 0;
 }
 
-static int walk(struct image *img, struct heap *heap, struct mp_err *err)
+static int walk_python(struct image *img, struct heap *heap, struct mp_err *err)
 {
 	struct py_walk w = {.img = img, .heap = heap};
 	int ret = python_find(img, &w.py);
@@ -232,5 +232,5 @@ const struct walker walker_python = {
     .name = "pymalloc",
     .machines = "x86_64",
     .library = "python3.",
-    .walk = walk,
+    .walk = walk_python,
 };

@@ -190,7 +190,7 @@ static int walk_spans(struct tc *tc)
 	return tc->leaf ? take_pages(tc) : -ENOMEM;
 }
 
-static int walk(struct image *img, struct heap *heap, struct mp_err *err)
+static int walk_tcmalloc(struct image *img, struct heap *heap, struct mp_err *err)
 {
 	struct tc tc = {.img = img, .heap = heap};
 	int ret = tc_find(&tc);
@@ -221,5 +221,5 @@ const struct walker walker_tcmalloc = {
     .name = "tcmalloc",
     .machines = "x86_64 aarch64",
     .library = "tcmalloc",
-    .walk = walk,
+    .walk = walk_tcmalloc,
 };

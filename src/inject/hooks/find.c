@@ -132,7 +132,8 @@ static int by_addr(const struct hook_plan *p, uint64_t addr)
 	return -1;
 }
 
-static void refuse(struct hook_plan *plan, const char *name, const char *module, const char *why)
+static void refuse_hook(struct hook_plan *plan, const char *name, const char *module,
+			const char *why)
 {
 	size_t n = strlen(plan->refused);
 
@@ -263,7 +264,7 @@ static int add_module(struct target *t, const struct maps *maps, const struct mo
 		if (!f->value || !is_allocators(m, w))
 			continue;
 		if (f->indirect) {
-			refuse(plan, w->name, module, "chosen by the loader at run time");
+			refuse_hook(plan, w->name, module, "chosen by the loader at run time");
 			continue;
 		}
 		if (w->kind == SS_HOOK_FREE && !is_known_allocator(m, w))
@@ -272,17 +273,17 @@ static int add_module(struct target *t, const struct maps *maps, const struct mo
 		h.end = end_of(m, f) + m->bias;
 		if (!in_text(maps, m, &h)) {
 			if (is_remapped(maps, &h))
-				refuse(plan, w->name, module,
-				       "its text was copied to other memory");
+				refuse_hook(plan, w->name, module,
+					    "its text was copied to other memory");
 			continue;
 		}
 		jump = thunk_target(t, h.addr | f->code_bits, h.end);
 		h.code_bits = f->code_bits;
 		if (only_returns(t, &h)) {
 			if (w->kind == SS_HOOK_FREE)
-				refuse(plan, w->name, module,
-				       "its code only returns, so it frees nothing, and other "
-				       "functions may share the code");
+				refuse_hook(plan, w->name, module,
+					    "its code only returns, so it frees nothing, and other "
+					    "functions may share the code");
 			continue;
 		}
 		if (jump && by_addr(plan, jump) >= 0)
@@ -304,7 +305,7 @@ static int add_module(struct target *t, const struct maps *maps, const struct mo
 		if (rounds_size(m, w))
 			h.sibling_addr = sibling_addr(m, w);
 		if (w->kind == SS_HOOK_ALLOC_THROW && h.sibling < 0 && !h.sibling_addr) {
-			refuse(plan, w->name, module, "has no nothrow variant");
+			refuse_hook(plan, w->name, module, "has no nothrow variant");
 			continue;
 		}
 		if (vec_push(&plan->hooks, h))
@@ -487,9 +488,9 @@ int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_
 			continue;
 		fd = map_open(t->pid, map);
 		if (fd == -ESTALE || (fd == -ENOENT && strstr(map->path, " (deleted)")))
-			refuse(plan, "anything", path_base(map->path),
-			       "its file was deleted or replaced, and opening the mapped file "
-			       "needs CAP_CHECKPOINT_RESTORE");
+			refuse_hook(plan, "anything", path_base(map->path),
+				    "its file was deleted or replaced, and opening the mapped file "
+				    "needs CAP_CHECKPOINT_RESTORE");
 		if (fd < 0)
 			continue;
 		elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);

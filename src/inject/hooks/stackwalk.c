@@ -77,7 +77,7 @@ static bool is_hit(const struct search *q, uint64_t at, uint64_t value)
 }
 
 /* Searches the words of the stack from @sp to @end. */
-static bool scan(const struct search *q, uint64_t sp, uint64_t end)
+static bool scan_stack(const struct search *q, uint64_t sp, uint64_t end)
 {
 	static const size_t chunk = 64 << 10;
 	uint64_t word = q->t->arch->word_size;
@@ -142,7 +142,7 @@ bool stack_interrupted(struct target *t, struct thread *th, const struct maps *m
 	q.sp = t->arch->regs.get_sp(&th->regs);
 	if (!stack_is_own(t, th, maps, q.sp))
 		limit = MAX_HANDLER_STACK;
-	return stack_of(t, th, maps, limit, &low, &high) && scan(&q, low, high);
+	return stack_of(t, th, maps, limit, &low, &high) && scan_stack(&q, low, high);
 }
 
 bool stack_frame_is_intact(struct target *t, uint64_t frame, const struct span *spans, uint32_t n)
@@ -150,7 +150,7 @@ bool stack_frame_is_intact(struct target *t, uint64_t frame, const struct span *
 	const struct search q = {.t = t, .spans = spans, .n = n};
 	uint64_t at = frame & ~(uint64_t)(t->arch->word_size - 1);
 
-	return scan(&q, at - FRAME_BELOW, at + FRAME_ABOVE);
+	return scan_stack(&q, at - FRAME_BELOW, at + FRAME_ABOVE);
 }
 
 bool stack_mentions(struct target *t, struct thread *th, const struct maps *maps,
@@ -165,7 +165,7 @@ bool stack_mentions(struct target *t, struct thread *th, const struct maps *maps
 		if (in_spans(spans, n, arch_word(t->arch, th->regs.raw + at) & clean))
 			return true;
 	}
-	return stack_of(t, th, maps, MAX_STACK_SCAN, &low, &high) && scan(&q, low, high);
+	return stack_of(t, th, maps, MAX_STACK_SCAN, &low, &high) && scan_stack(&q, low, high);
 }
 
 enum stack_walk stack_walk(struct target *t, struct thread *th, const struct ss_control *block,

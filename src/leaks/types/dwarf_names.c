@@ -130,8 +130,8 @@ static int take_stacks(struct dwarf_walk *w, struct image *img, struct modules *
 	return ret;
 }
 
-static int walk(struct block_names *n, const struct graph *g, struct image *img, struct modules *m,
-		struct dwarf_types *types, struct places *places)
+static int walk_variables(struct block_names *n, const struct graph *g, struct image *img,
+			  struct modules *m, struct dwarf_types *types, struct places *places)
 {
 	struct dwarf_walk w;
 	int ret = dwarf_walk_init(&w, n, g, img, types,
@@ -197,7 +197,7 @@ int dwarf_names_take(struct block_names *n, const struct graph *g, struct image 
 	if (!ret)
 		ret = list_places(&places, units, img, m);
 	if (!ret)
-		ret = walk(n, g, img, m, types, &places);
+		ret = walk_variables(n, g, img, m, types, &places);
 	if (!ret)
 		ret = note_left_out(n, units, types);
 	vec_free(&places.list);

@@ -153,7 +153,7 @@ static void follow(struct dwarf_walk *w, uint64_t at, uint64_t value, struct dwa
 /* ------------------------------------------------------------- objects -- */
 
 /* Recursion is bounded by MAX_DEPTH.  Return: false if the memory cannot be read. */
-static bool scan(struct dwarf_walk *w, uint64_t addr, struct dwarf_type *t, int depth)
+static bool scan_object(struct dwarf_walk *w, uint64_t addr, struct dwarf_type *t, int depth)
 {
 	const struct dwarf_layout *l;
 	bool readable = true;
@@ -171,7 +171,7 @@ static bool scan(struct dwarf_walk *w, uint64_t addr, struct dwarf_type *t, int 
 		return true;
 	case DWARF_ARRAY:
 		for (uint64_t i = 0; i < t->count && readable && !dwarf_late(w); i++)
-			readable = scan(w, addr + i * t->target->size, t->target, depth + 1);
+			readable = scan_object(w, addr + i * t->target->size, t->target, depth + 1);
 		return readable;
 	case DWARF_UNION:
 		/* Which member is valid is not known, unless all are of one type. */
@@ -179,7 +179,7 @@ static bool scan(struct dwarf_walk *w, uint64_t addr, struct dwarf_type *t, int 
 			if (t->member[i].type != t->member[0].type)
 				return true;
 		}
-		return scan(w, addr, t->member[0].type, depth + 1);
+		return scan_object(w, addr, t->member[0].type, depth + 1);
 	default:
 		break;
 	}
@@ -188,8 +188,8 @@ static bool scan(struct dwarf_walk *w, uint64_t addr, struct dwarf_type *t, int 
 		return true;
 	for (uint32_t i = 0; i < t->members && readable; i++) {
 		if (t->member[i].type->follow)
-			readable =
-			    scan(w, addr + t->member[i].offset, t->member[i].type, depth + 1);
+			readable = scan_object(w, addr + t->member[i].offset, t->member[i].type,
+					       depth + 1);
 	}
 	return readable;
 }
@@ -207,7 +207,7 @@ static void scan_rest(struct dwarf_walk *w, uint32_t block, struct dwarf_type *t
 		return;
 	n = (b->size - last->offset) / element->size;
 	for (uint64_t i = last->type->count; i < n && !dwarf_late(w); i++) {
-		if (!scan(w, b->addr + last->offset + i * element->size, element, 1))
+		if (!scan_object(w, b->addr + last->offset + i * element->size, element, 1))
 			break;
 	}
 }
@@ -244,7 +244,8 @@ static void scan_item(struct dwarf_walk *w, struct dwarf_item it)
 	for (uint32_t i = 0; i < n && !w->no_memory; i++) {
 		const uint64_t addr = first + (uint64_t)(it.from + i) * form.type->size;
 
-		if (addr >= until || until - addr < form.type->size || !scan(w, addr, form.type, 0))
+		if (addr >= until || until - addr < form.type->size ||
+		    !scan_object(w, addr, form.type, 0))
 			break;
 	}
 	if (form.type->flexible && !form.offset && it.n == 1)
@@ -328,7 +329,7 @@ static void scan_now(struct dwarf_walk *w)
 
 void dwarf_scan(struct dwarf_walk *w, uint64_t addr, struct dwarf_type *t)
 {
-	(void)scan(w, addr, t, 0);
+	(void)scan_object(w, addr, t, 0);
 	sort_waiting(w, 0);
 	scan_now(w);
 }
@@ -338,7 +339,7 @@ void dwarf_scan_local(struct dwarf_walk *w, uint64_t addr, struct dwarf_type *t)
 	const uint64_t broken = w->broken;
 
 	w->only_checked = true;
-	(void)scan(w, addr, t, 0);
+	(void)scan_object(w, addr, t, 0);
 	w->only_checked = false;
 	/* Many are not constructed yet, or not any more. */
 	w->broken = broken;

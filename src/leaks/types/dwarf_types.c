@@ -68,7 +68,7 @@ bool dwarf_types_cut(const struct dwarf_types *t)
 
 /* ------------------------------------------------------------- attributes -- */
 
-static bool number(Dwarf_Die *die, unsigned int at, uint64_t *value)
+static bool die_number(Dwarf_Die *die, unsigned int at, uint64_t *value)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Word v;
@@ -179,8 +179,8 @@ static void array_count(Dwarf_Die *die, uint64_t *count)
 	do {
 		if (dwarf_tag(&range) != DW_TAG_subrange_type)
 			continue;
-		if (!number(&range, DW_AT_count, &n)) {
-			if (!number(&range, DW_AT_upper_bound, &n) || n == UINT64_MAX)
+		if (!die_number(&range, DW_AT_count, &n)) {
+			if (!die_number(&range, DW_AT_upper_bound, &n) || n == UINT64_MAX)
 				return;
 			n++;
 		}
@@ -244,7 +244,7 @@ static struct dwarf_type *new_structure(struct dwarf_types *t, Dwarf_Die *die, e
 	if (it == &t->nothing)
 		return it;
 	name_structure(t, it, alias);
-	(void)number(die, DW_AT_byte_size, &it->size);
+	(void)die_number(die, DW_AT_byte_size, &it->size);
 	if (it->size > 1ull << 40)
 		it->size = 0;
 	if (dwarf_hasattr(die, DW_AT_declaration)) {
@@ -266,7 +266,7 @@ static struct dwarf_type *new_base(struct dwarf_types *t, Dwarf_Die *die)
 
 	if (it == &t->nothing)
 		return it;
-	(void)number(die, DW_AT_byte_size, &it->size);
+	(void)die_number(die, DW_AT_byte_size, &it->size);
 	if (it->size && it->size <= 16 && !(it->size & (it->size - 1)))
 		it->align = it->size;
 	it->complete = true;
@@ -378,7 +378,7 @@ static bool read_member(struct dwarf_types *t, Dwarf_Die *die, struct dwarf_memb
 	out->offset = 0;
 	/* Without the attribute: member of a union, or at the start. */
 	if (dwarf_hasattr(die, DW_AT_data_member_location) &&
-	    !number(die, DW_AT_data_member_location, &out->offset))
+	    !die_number(die, DW_AT_data_member_location, &out->offset))
 		return false;
 	out->name = tag == DW_TAG_member ? dwarf_diename(die) : NULL;
 	out->type = dwarf_type_at(t, die);
@@ -444,7 +444,7 @@ static void complete(struct dwarf_types *t, struct dwarf_type *it, int depth)
 			it->align = m->align;
 	}
 	/* DW_AT_alignment of GCC is also on alignas(). */
-	(void)number(&it->die, DW_AT_alignment, &it->align);
+	(void)die_number(&it->die, DW_AT_alignment, &it->align);
 	if (!it->align || it->align > 4096)
 		it->align = 1;
 	it->flexible = goes_on(it);

@@ -138,7 +138,7 @@ static const char *scope_text(const struct dwarf_units *u, uint32_t scope)
 	return scope ? u->scope.at[scope - 1] : "";
 }
 
-static uint64_t number(Dwarf_Die *die, unsigned int at)
+static uint64_t die_number(Dwarf_Die *die, unsigned int at)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Word v;
@@ -177,8 +177,8 @@ static uint32_t *place_entry(struct dwarf_units *u, Dwarf_Die *die)
 
 static void add_named(struct dwarf_units *u, Dwarf_Die *die, uint32_t scope, const char *name)
 {
-	const struct named it = {*die, number(die, DW_AT_byte_size), number(die, DW_AT_decl_line),
-				 false};
+	const struct named it = {*die, die_number(die, DW_AT_byte_size),
+				 die_number(die, DW_AT_decl_line), false};
 	char text[MAX_NAME], shorter[CXX_TYPE_MAX];
 	struct named *before;
 

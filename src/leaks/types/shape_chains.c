@@ -55,7 +55,7 @@ static bool has_previous(const struct walker *w, uint32_t block)
 }
 
 /* Walks the chain that begins at @head, and gives its blocks the chain's number. */
-static int walk(struct walker *w, uint32_t head)
+static int walk_chain(struct walker *w, uint32_t head)
 {
 	struct shapes *s = w->s;
 	struct shape_chain c = {.head = head, .kind = w->kind, .slot = w->slot};
@@ -109,7 +109,7 @@ static int walk_all(struct shapes *s, enum shape_role role, enum beginning how)
 
 		for (uint8_t p = 0; nodes && p < nodes->n && !ret; p++) {
 			if (nodes->slot[p].role == role && begins(&w, i, p, how))
-				ret = walk(&w, i);
+				ret = walk_chain(&w, i);
 		}
 	}
 	return ret;

@@ -101,7 +101,7 @@ static int make_room(struct batch *b, size_t n)
 
 /* ------------------------------------------------------------------ filling -- */
 
-static void end(struct batch *b, struct batch_reader *from, int ret)
+static void end_batch(struct batch *b, struct batch_reader *from, int ret)
 {
 	b->last = true;
 	from->ret = ret;
@@ -116,9 +116,9 @@ static bool add_held(struct batch *b, struct batch_reader *from)
 		return false;
 	/* Nothing is in the room yet, unless what is needed fits in, too. */
 	if (!b->items && make_room(b, need)) {
-		end(b, from,
-		    mp_fail(&from->err, MP_EXIT_RECORDING, -ENOMEM, "cannot load the recording: %s",
-			    strerror(ENOMEM)));
+		end_batch(b, from,
+			  mp_fail(&from->err, MP_EXIT_RECORDING, -ENOMEM,
+				  "cannot load the recording: %s", strerror(ENOMEM)));
 		return false;
 	}
 	keep_all(b, &from->held);
@@ -132,7 +132,7 @@ static bool read_one(struct batch *b, struct batch_reader *from)
 	int got = mpf_next(from->r, &from->held, &from->err);
 
 	if (got <= 0) {
-		end(b, from, got);
+		end_batch(b, from, got);
 		return false;
 	}
 	if (from->held.kind == MPF_EVENT)

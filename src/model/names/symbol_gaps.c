@@ -95,7 +95,7 @@ static int add_address(struct search *s, uint64_t pc)
 }
 
 /* Adds the bytes of stack @id once to each file. */
-static void count(struct search *s, const struct known *k, uint32_t id, uint64_t bytes)
+static void count_frame(struct search *s, const struct known *k, uint32_t id, uint64_t bytes)
 {
 	struct file *f = k->file == NO_FILE ? NULL : &s->files.at[k->file];
 
@@ -120,7 +120,7 @@ static int add_stack(struct search *s, uint32_t id, uint64_t bytes)
 
 		if (!known || (fresh && add_address(s, pc)) || known > s->known.n)
 			return -ENOMEM;
-		count(s, &s->known.at[known - 1], id, bytes);
+		count_frame(s, &s->known.at[known - 1], id, bytes);
 	}
 	return 0;
 }

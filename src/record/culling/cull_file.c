@@ -226,7 +226,7 @@ static int put_event(struct strip *s, struct mpf_writer *w, const struct mp_even
 }
 
 /* Writes the events held back, before the items that end the file. */
-static int end(struct strip *s, struct mpf_writer *w)
+static int end_strip(struct strip *s, struct mpf_writer *w)
 {
 	int ret;
 
@@ -262,7 +262,7 @@ static int on_item(void *ctx, struct mpf_writer *w, const struct mpf_item *it)
 	if (it->kind == MPF_SYMBOLS || it->kind == MPF_FINISH) {
 		if (it->kind == MPF_FINISH && it->finish.end_ns > s->now_ns)
 			s->now_ns = it->finish.end_ns;
-		ret = end(s, w);
+		ret = end_strip(s, w);
 	}
 	return ret ? ret : mpf_put_item(w, it);
 }
@@ -271,7 +271,7 @@ static int on_end(void *ctx, struct mpf_writer *w)
 {
 	struct strip *s = ctx;
 
-	return s->cull ? end(s, w) : 0;
+	return s->cull ? end_strip(s, w) : 0;
 }
 
 static void on_info(void *ctx, struct mp_info *info)

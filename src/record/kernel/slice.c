@@ -16,7 +16,7 @@ static bool peek(const struct ring *r, uint64_t at, uint64_t ready, struct mpr_f
 	return wire_valid((const uint8_t *)out, ready - at);
 }
 
-static void count(struct slicer *s, const struct ring *r, uint64_t ready)
+static void count_records(struct slicer *s, const struct ring *r, uint64_t ready)
 {
 	struct mpr_free rec;
 
@@ -42,7 +42,7 @@ void slice_begin(struct slicer *s, const struct ring *ring, const uint64_t *read
 	while ((until - s->low) >> s->shift >= SLICE_BINS)
 		s->shift++;
 	for (uint32_t k = 0; k < n; k++)
-		count(s, &ring[k], ready[k]);
+		count_records(s, &ring[k], ready[k]);
 }
 
 uint64_t slice_next(struct slicer *s)

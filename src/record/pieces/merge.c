@@ -314,7 +314,7 @@ static void sift_down(struct merge *m, uint32_t i)
 	}
 }
 
-static int start(struct merge *m)
+static int start_streams(struct merge *m)
 {
 	for (uint32_t i = 0; i < m->parts->process.n; i++) {
 		struct stream *s = &m->stream[i];
@@ -339,7 +339,7 @@ static int start(struct merge *m)
 
 static int merge_streams(struct merge *m)
 {
-	int ret = start(m);
+	int ret = start_streams(m);
 
 	while (!ret && m->n) {
 		ret = put_item(m, m->heap[0]);

@@ -14,8 +14,8 @@ static int out_of_memory(struct mp_err *err)
 	return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 }
 
-static int refuse(struct mp_err *err, const struct merge_part *a, const struct merge_part *b,
-		  const char *why)
+static int refuse_parts(struct mp_err *err, const struct merge_part *a, const struct merge_part *b,
+			const char *why)
 {
 	return mp_fail(err, MP_EXIT_RECORDING, -EINVAL, "%s and %s cannot be merged: %s", a->path,
 		       b->path, why);
@@ -96,7 +96,7 @@ static bool is_next_piece(const struct merge_part *a, const struct merge_part *b
 static int check_pieces(const struct merge_part *a, const struct merge_part *b, struct mp_err *err)
 {
 	if (a->info.piece == b->info.piece)
-		return refuse(err, a, b, "they are the same recording");
+		return refuse_parts(err, a, b, "they are the same recording");
 	if (a->info.piece + 1 != b->info.piece)
 		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL,
 			       "between %s and %s a piece of the recording is missing: number %u",
@@ -112,13 +112,13 @@ static int check_kinds(const struct merge_part *a, const struct merge_part *b, s
 	const struct mp_info *x = &a->info, *y = &b->info;
 
 	if (x->what != y->what)
-		return refuse(err, a, b, "one is of page faults, the other of allocations");
+		return refuse_parts(err, a, b, "one is of page faults, the other of allocations");
 	if (x->machine != y->machine)
-		return refuse(err, a, b, "they are of different architectures");
+		return refuse_parts(err, a, b, "they are of different architectures");
 	if (x->sample_interval != y->sample_interval)
-		return refuse(err, a, b, "they are sampled differently");
+		return refuse_parts(err, a, b, "they are sampled differently");
 	if (x->user_only != y->user_only || x->page_size != y->page_size)
-		return refuse(err, a, b, "they do not count the same page faults");
+		return refuse_parts(err, a, b, "they do not count the same page faults");
 	return 0;
 }
 
@@ -145,7 +145,7 @@ static int check_process(const struct merge_parts *p, const struct merge_process
 	if (a->info.pid != b->info.pid || (s > t ? s - t : t - s) >= SAME_START_NS ||
 	    (a->has_finish && a->finish.reason == MP_END_EXECED))
 		return 0;
-	return refuse(
+	return refuse_parts(
 	    err, a, b,
 	    "both are of one process at different times, and the events between them are missing");
 }

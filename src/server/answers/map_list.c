@@ -471,7 +471,7 @@ static int by_birth(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static void number(struct map_list *l)
+static void number_maps(struct map_list *l)
 {
 	size_t n = 0;
 
@@ -501,7 +501,7 @@ int map_list_make(const struct model *m, struct map_list *l, struct mp_err *err)
 	if (ret)
 		map_list_free(l);
 	else
-		number(l);
+		number_maps(l);
 	return ret;
 }
 

@@ -209,7 +209,7 @@ static int find_without_sigpipe(struct debuginfod *d, const uint8_t *id, size_t 
 	return fd;
 }
 
-static void count(struct debuginfod *d, int fd)
+static void count_found(struct debuginfod *d, int fd)
 {
 	struct stat st;
 
@@ -235,7 +235,7 @@ static int query(struct debuginfod *d, const uint8_t *id, size_t n, char **path)
 		return fd;
 	}
 	if (elf_is_build(fd, id, n)) {
-		count(d, fd);
+		count_found(d, fd);
 		return fd;
 	}
 	d->result.wrong++;

@@ -12,7 +12,7 @@
 #define MAX_DIGITS 16
 
 /* Reads a hexadecimal number and the blank after it.  Return: what follows, or NULL. */
-static const char *number(const char *at, uint64_t *value)
+static const char *parse_number(const char *at, uint64_t *value)
 {
 	size_t digits;
 
@@ -26,12 +26,12 @@ static const char *number(const char *at, uint64_t *value)
 }
 
 /* @line: @n bytes and a NUL, which is changed.  Return: whether it is valid. */
-static bool parse(char *line, size_t n, struct jit_code *code)
+static bool parse_line(char *line, size_t n, struct jit_code *code)
 {
-	const char *at = number(line, &code->start);
+	const char *at = parse_number(line, &code->start);
 
 	if (at)
-		at = number(at, &code->size);
+		at = parse_number(at, &code->size);
 	if (!at || !*at || strlen(line) != n || !code->size ||
 	    code->start + code->size < code->start)
 		return false;
@@ -46,7 +46,7 @@ static int use_line(char *line, size_t n, bool late, struct jit_names *names, st
 	struct jit_code code = {.late = late};
 
 	line[n] = 0;
-	if (!parse(line, n, &code)) {
+	if (!parse_line(line, n, &code)) {
 		r->invalid++;
 		return 0;
 	}

@@ -264,7 +264,7 @@ static const char *die_name(Dwarf_Die *die)
 	return n ? n : dwarf_diename(die);
 }
 
-static bool number(Dwarf_Die *die, unsigned int at, uint32_t *value)
+static bool die_number(Dwarf_Die *die, unsigned int at, uint32_t *value)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Word v;
@@ -327,10 +327,10 @@ static void call_site(struct symfile *f, const struct unit *u, Dwarf_Die *die,
 
 	caller->source = NULL;
 	caller->line = caller->column = 0;
-	if (number(die, DW_AT_call_file, &i) && !dwarf_getsrcfiles(&cu, &files, &n) && i < n)
+	if (die_number(die, DW_AT_call_file, &i) && !dwarf_getsrcfiles(&cu, &files, &n) && i < n)
 		caller->source = whole_path(f, u, dwarf_filesrc(files, i, NULL, NULL));
-	(void)number(die, DW_AT_call_line, &caller->line);
-	(void)number(die, DW_AT_call_column, &caller->column);
+	(void)die_number(die, DW_AT_call_line, &caller->line);
+	(void)die_number(die, DW_AT_call_column, &caller->column);
 }
 
 static void line_of(struct symfile *f, const struct unit *u, Dwarf_Addr addr,
