@@ -9,8 +9,8 @@
 /* Linux system call numbers for injected calls and filters; -1: does not exist. */
 struct arch_nr {
 	int mmap, munmap, memfd_create, userfaultfd, close, madvise, ftruncate, gettid, getpid,
-	    clone, wait4, prctl, exit, rt_sigprocmask, rt_sigreturn, mprotect, munlock, sched_yield,
-	    futex, shmctl, restart_syscall, process_vm_readv;
+	    clone, wait4, prctl, exit, rt_sigprocmask, rt_sigreturn, sigaltstack, mprotect, munlock,
+	    sched_yield, futex, shmctl, restart_syscall, process_vm_readv;
 };
 
 /* State of a stopped thread with respect to system calls. */

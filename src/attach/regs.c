@@ -70,6 +70,21 @@ uint64_t thread_get_tp(const struct target *t, const struct thread *th)
 	return 0;
 }
 
+bool thread_owns_stack(const struct target *t, const struct thread *th, const struct maps *maps,
+		       uint64_t addr)
+{
+	const struct map *m = maps_find(maps, addr);
+	uint64_t tp;
+
+	if (!m)
+		return false;
+	if (th->tid == t->pid)
+		return !strcmp(m->path, "[stack]");
+	/* The thread's control block is at the top of its stack. */
+	tp = thread_get_tp(t, th) - t->arch->tls.bias;
+	return tp >= m->start && tp < m->end && addr < tp;
+}
+
 int thread_put_regs(struct target *t, struct thread *th, const struct arch_regs *regs)
 {
 	struct iovec iov = {(void *)regs->raw, regs->size};

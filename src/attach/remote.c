@@ -34,7 +34,7 @@
 #define STRING_MAX     200
 #define ENOUGH	       64 /* threads that are examined if all are in system calls */
 
-/* Lower is better.  The kernel would restore an interrupted call exactly, but there is no need to
+/* Lower is better.  NO_ROOM: on a stack that is nearly full, or of a goroutine or fiber.  The kernel would restore an interrupted call exactly, but there is no need to
  * rely on it. */
 enum rank { USER_MODE, IN_SYSCALL, NO_ROOM, WORST = 2 * NO_ROOM };
 
@@ -76,6 +76,11 @@ static int rank(struct target *t, struct thread *th)
 	return t->arch->syscall.state(&th->regs) == ARCH_IN_SYSCALL ? IN_SYSCALL : USER_MODE;
 }
 
+static bool on_own_stack(const struct target *t, const struct thread *th, const struct maps *maps)
+{
+	return thread_owns_stack(t, th, maps, t->arch->regs.get_sp(&th->regs));
+}
+
 static void choose_carrier(struct remote *r)
 {
 	int best = WORST, looked_at = 0;
@@ -85,10 +90,13 @@ static void choose_carrier(struct remote *r)
 		return;
 	vec_for_each (&r->t->threads, it) {
 		int score = rank(r->t, *it);
+		bool own = score >= 0 && on_own_stack(r->t, *it, maps);
 
-		if (score < 0)
+		/* Below the stack of a goroutine or a fiber can be memory that other threads use:
+		 * those must be stopped, too. */
+		if (score < 0 || (!own && r->t->some_only))
 			continue;
-		score += emergency_room(r->t, maps, *it) ? 0 : NO_ROOM;
+		score += own && emergency_room(r->t, maps, *it) ? 0 : NO_ROOM;
 		if (score < best) {
 			best = score;
 			r->carrier = *it;
@@ -266,17 +274,11 @@ static int no_carrier(const struct target *t, struct mp_err *err)
 		       "no thread of process %d can make system calls for memprof", t->pid);
 }
 
-int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
+static int begin(struct remote *r, struct mp_err *err)
 {
+	struct target *t = r->t;
 	int ret;
 
-	memset(r, 0, sizeof(*r));
-	r->t = t;
-	r->wait_ms = WAIT_MS;
-	wait_for_vfork(t);
-	choose_carrier(r);
-	if (!r->carrier)
-		return no_carrier(t, err);
 	if (emergency_find(t))
 		return mp_fail(
 		    err, MP_EXIT_FAILURE, -ENOENT,
@@ -302,6 +304,23 @@ int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
 	steps_add(t->steps, "thread %d executes injected system calls%s", r->carrier->tid,
 		  r->filtered ? "; its seccomp filters are evaluated for each" : "");
 	return 0;
+}
+
+int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
+{
+	*r = (struct remote){.t = t, .wait_ms = WAIT_MS};
+	wait_for_vfork(t);
+	choose_carrier(r);
+	return r->carrier ? begin(r, err) : no_carrier(t, err);
+}
+
+int remote_begin_in(struct remote *r, struct target *t, struct thread *th, const struct maps *maps,
+		    struct mp_err *err)
+{
+	*r = (struct remote){.t = t, .wait_ms = WAIT_MS, .carrier = th};
+	return rank(t, th) < 0 || !on_own_stack(t, th, maps) || !emergency_room(t, maps, th)
+		   ? -EBUSY
+		   : begin(r, err);
 }
 
 /* Was the carrier killed?  waitpid() reports the end of a main thread only after all others have

@@ -136,6 +136,10 @@ void target_maps_changed(struct target *t);
 __must_check int thread_get_regs(struct target *t, struct thread *th);
 /* Return: thread pointer of a stopped thread whose registers were read; 0: unknown. */
 uint64_t thread_get_tp(const struct target *t, const struct thread *th);
+/* Is @addr on the stack that the C library, or for the main thread the kernel, made for the stopped
+ * thread?  Its registers must have been read. */
+bool thread_owns_stack(const struct target *t, const struct thread *th, const struct maps *maps,
+		       uint64_t addr);
 /* Writes registers at once, not when the thread resumes: if memprof is killed between two steps,
  * the target is still in a consistent state.  Return: 0 or -errno. */
 __must_check int thread_put_regs(struct target *t, struct thread *th, const struct arch_regs *regs);
@@ -213,6 +217,11 @@ struct remote {
 	bool filtered;	  /* check each call against the carrier's seccomp filters first */
 };
 __must_check int remote_begin(struct remote *r, struct target *t, struct mp_err *err);
+/* Like remote_begin() with @th as the carrier.  @maps: mappings, read after @th was created.  An injected call
+ * needs some memory below the stack pointer.  It is free only on the stack that the C library made for the thread.
+ * Return: also -EBUSY: @th is on another stack, its stack has no room, or it can make no calls now. */
+__must_check int remote_begin_in(struct remote *r, struct target *t, struct thread *th,
+				 const struct maps *maps, struct mp_err *err);
 /* Injects a system call.  @result: its result (value or -errno).
  * Return: 0 or -errno; -EACCES if a seccomp filter of the carrier does not allow the call, or
  * cannot be read, and the call was not made. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "attach/signal_stack.h"
 #include "heaps/consistent.h"
 #include "leaks/graph_take.h"
 #include "leaks/python/python_garbage.h"
@@ -38,6 +39,49 @@ static int mark(struct analysis *a, struct image *img, struct mp_err *err)
 		   : 0;
 }
 
+static bool could_be_signal_stack(const struct analysis *a)
+{
+	for (uint32_t b = 0; b < a->graph.n && a->leaks.total_count; b++) {
+		if (a->leaks.owner[b] && a->graph.block[b].size >= SIGNAL_STACK_LEAST)
+			return true;
+	}
+	return false;
+}
+
+static int add_signal_stacks(struct graph *g, const struct signal_stacks *found)
+{
+	vec_for_each (&found->list, s) {
+		const struct root root = {
+		    .block = index_search(&g->index, s->start), .tid = s->tid, .kind = ROOT_KERNEL};
+
+		if (root.block != INDEX_NONE && vec_push(&g->roots, root))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Asks for signal stacks only if there is need: each thread has to be stopped for it. */
+static int mark_signal_stacks(struct analysis *a, struct snapshot *s, struct mp_err *err)
+{
+	struct signal_stacks found;
+	int ret;
+
+	if (!could_be_signal_stack(a))
+		return 0;
+	ret = snapshot_ask(s, &found);
+	a->cover.signal_stacks = (uint32_t)found.list.n;
+	if (!ret)
+		ret = add_signal_stacks(&a->graph, &found);
+	signal_stacks_free(&found);
+	if (ret)
+		return mp_fail(err, MP_EXIT_FAILURE, ret, "no memory for the signal stacks");
+	leaks_free(&a->leaks);
+	ret = mark(a, &s->image, err);
+	if (!ret && could_be_signal_stack(a))
+		a->cover.unasked = found.unknown;
+	return ret;
+}
+
 static int describe(struct analysis *a, struct image *img, const struct analysis_options *o,
 		    struct mp_err *err)
 {
@@ -59,6 +103,8 @@ int analysis_of_image(struct analysis *a, struct image *img, const struct analys
 		ret = build(a, img, err);
 	if (!ret)
 		ret = mark(a, img, err);
+	if (!ret && could_be_signal_stack(a))
+		a->cover.unasked = (uint32_t)img->threads.n;
 	if (!ret)
 		ret = describe(a, img, o, err);
 	return ret;
@@ -73,14 +119,18 @@ static void forget(struct analysis *a)
 }
 
 /* Examines one snapshot.  @seen: leaks of the snapshots before, replaced by those that all have. */
-static int examine_snapshot(struct analysis *a, struct image *img, const struct analysis_options *o,
-			    uint32_t round, struct sightings *seen, struct mp_err *err)
+static int examine_snapshot(struct analysis *a, struct snapshot *s,
+			    const struct analysis_options *o, uint32_t round,
+			    struct sightings *seen, struct mp_err *err)
 {
+	struct image *img = &s->image;
 	struct sightings now = {0};
 	int ret = build(a, img, err);
 
 	if (!ret)
 		ret = mark(a, img, err);
+	if (!ret)
+		ret = mark_signal_stacks(a, s, err);
 	if (!ret && o->confirm > 1)
 		ret = sightings_take(&now, &a->graph, &a->leaks, img);
 	if (!ret && round)
@@ -122,7 +172,7 @@ static int one_round(struct analysis *a, struct target *t, const struct snapshot
 	a->walk_ns = m.walk_ns;
 	a->threads = (uint32_t)m.snapshot.image.threads.n;
 	a->census = m.census;
-	ret = walked ? walked : examine_snapshot(a, &m.snapshot.image, o, round, seen, err);
+	ret = walked ? walked : examine_snapshot(a, &m.snapshot, o, round, seen, err);
 	a->taken_ns = m.snapshot.taken_ns;
 	a->copy_ns = mono_ns() - a->taken_ns;
 	end = snapshot_end(&m.snapshot, &end_err);

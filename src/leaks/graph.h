@@ -31,14 +31,14 @@ enum root_kind {
 	ROOT_TLS,    /* thread-local data, or the control block, of an exited thread */
 	ROOT_MEMORY, /* a mapping that belongs to no known allocator */
 	ROOT_CODE,   /* code made at run time, with addresses in its instructions */
-	ROOT_KERNEL, /* epoll data, timers */
+	ROOT_KERNEL, /* epoll data, timers, signal stacks (.tid is their thread) */
 };
 
 /* A word outside the heaps that has the address of a block. */
 struct root {
 	uint64_t addr; /* of the word; 0 for registers */
 	uint32_t block;
-	pid_t tid; /* for registers and stacks, else 0 */
+	pid_t tid; /* for registers, stacks and signal stacks, else 0 */
 	enum root_kind kind;
 	bool exact; /* the address of the block's start, without tag bits */
 };

@@ -46,6 +46,8 @@ static void write_coverage(yajl_gen g, const struct analysis *a)
 	json_number(g, "skipped_bytes", a->cover.skipped_bytes);
 	json_number(g, "dead_stacks", a->cover.dead_stacks);
 	json_number(g, "kernel_words", a->cover.kernel_words);
+	json_number(g, "signal_stacks", a->cover.signal_stacks);
+	json_number(g, "threads_not_asked", a->cover.unasked);
 	yajl_gen_map_close(g);
 }
 

@@ -12,6 +12,9 @@ struct coverage {
 	uint64_t unfrozen_bytes; /* not in the copy: read from the running process */
 	uint64_t skipped_bytes;	 /* memprof's own mappings */
 	uint32_t kernel_words;	 /* from epoll and timers */
+	/* Alternate signal stacks; the threads are asked for them only if a leaked block could be
+	 * one.  unasked: threads that could not be asked, if a leaked block can be that of one. */
+	uint32_t signal_stacks, unasked;
 };
 /* The ranges of all heaps.  Owned ranges (sorted) are not roots, except for the skipped parts in
  * them. */

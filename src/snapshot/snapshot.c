@@ -399,6 +399,16 @@ void snapshot_settle(struct snapshot *s)
 	hand_leave(give_up, s);
 }
 
+int snapshot_ask(struct snapshot *s, struct signal_stacks *found)
+{
+	int ret;
+
+	hand_take();
+	ret = signal_stacks_ask(found, s->t, &s->image);
+	hand_leave(give_up, s);
+	return ret;
+}
+
 int snapshot_end(struct snapshot *s, struct mp_err *err)
 {
 	int ret;

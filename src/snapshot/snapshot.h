@@ -16,6 +16,7 @@
 #include "snapshot/guardian.h"
 #include "snapshot/image.h"
 #include "snapshot/precopy.h"
+#include "snapshot/signal_stacks.h"
 
 enum snapshot_mode {
 	SNAPSHOT_ANY, /* only as a request: a copy or a pre-copy, whichever fits */
@@ -94,6 +95,9 @@ int snapshot_again(struct snapshot *s, uint64_t max_ms, struct mp_err *err);
 
 /* Call when no other moment will be needed: a pre-copy removes its tracking from the target. */
 void snapshot_settle(struct snapshot *s);
+
+/* Asks the threads of the snapshot for their signal stacks.  @found, return: as signal_stacks_ask(). */
+int snapshot_ask(struct snapshot *s, struct signal_stacks *found);
 
 /* Call when the memory is not needed any more: kills the copy and makes the target reap it if it is
  * its child, or lets the stopped target go.  Return: 0; -ESRCH: the target ended in between; or

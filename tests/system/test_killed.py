@@ -25,8 +25,9 @@ def points():
     for room in ("attach", "inject", "record", "control", "cmd"):
         for f in glob.glob(f"{t.ROOT}/src/{room}/**/*.c", recursive=True):
             names.update(re.findall(r'fault_point\("([a-z-]+)"\)', t.read(f).decode()))
-    # Those of memprof leaks are tested by test_leaks_safe.py (copy) and test_leaks_precopy.py (track).
-    return sorted(n for n in names if not n.startswith(("copy-", "track-")))
+    # Those of memprof leaks are tested by test_leaks_safe.py (copy), test_leaks_precopy.py (track) and
+    # test_signal_stacks.py.
+    return sorted(n for n in names if not n.startswith(("copy-", "track-", "signal-stack-")))
 
 
 class Killed(t.Case):

@@ -170,6 +170,7 @@ const struct arch arch_aarch64 = {
 	   .exit = 93,
 	   .rt_sigprocmask = 135,
 	   .rt_sigreturn = 139,
+	   .sigaltstack = 132,
 	   .mprotect = 226,
 	   .munlock = 229,
 	   .sched_yield = 124,

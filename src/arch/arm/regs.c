@@ -156,6 +156,7 @@ const struct arch arch_arm = {
 	   .exit = 1,
 	   .rt_sigprocmask = 175,
 	   .rt_sigreturn = 173,
+	   .sigaltstack = 186,
 	   .mprotect = 125,
 	   .munlock = 151,
 	   .sched_yield = 158,

@@ -195,6 +195,7 @@ static size_t slot_big(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_
 	   .exit = 5058,									\
 	   .rt_sigprocmask = 5014,								\
 	   .rt_sigreturn = MIPS_NR_SIGRETURN,							\
+	   .sigaltstack = 5129,									\
 	   .mprotect = 5010,									\
 	   .munlock = 5147,									\
 	   .sched_yield = 5023,									\

@@ -174,6 +174,7 @@ const struct arch arch_x86_64 = {
 	   .exit = 60,
 	   .rt_sigprocmask = 14,
 	   .rt_sigreturn = 15,
+	   .sigaltstack = 131,
 	   .mprotect = 10,
 	   .munlock = 150,
 	   .sched_yield = 24,

@@ -223,6 +223,16 @@ void leaks_print_pause(uint64_t ns, uint64_t wait_ns)
 		printf(", up to %.1f ms of it waiting for a processor", (double)wait_ns / 1e6);
 }
 
+static void print_unasked(const struct analysis *a)
+{
+	if (a->pid)
+		printf("signal stacks: %s could not be asked for the own one (sigaltstack)",
+		       counted(a->cover.unasked, "thread"));
+	else
+		printf("signal stacks: a core file does not have their addresses (sigaltstack)");
+	printf("; a leaked block of 2 KiB or more can be one\n");
+}
+
 void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum, struct leak_join *j)
 {
 	uint64_t shown = 0, left = 0, left_bytes = 0;
@@ -265,6 +275,8 @@ void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum, s
 				  a->pid, a->pid);
 		return;
 	}
+	if (a->cover.unasked)
+		print_unasked(a);
 	if (!sum->count)
 		printf("\nno new leaks: %s, all in the baseline\n", counted(sum->known, "block"));
 	else

@@ -91,7 +91,8 @@ static bool frame_in_use(const struct inside *in, struct thread *th, const struc
 
 	if (!stack_frame_is_intact(t, frame, in->own.at, (uint32_t)in->own.n))
 		return false;
-	if (frame < sp && stack_is_own(t, th, maps, sp) && stack_is_own(t, th, maps, frame))
+	if (frame < sp && thread_owns_stack(t, th, maps, sp) &&
+	    thread_owns_stack(t, th, maps, frame))
 		return false;
 	return stack_walk(t, th, in->s->block, in->s->length, in->own.at, (uint32_t)in->own.n,
 			  frame, &covered) != WALK_CLEAR ||
@@ -178,7 +179,8 @@ static bool frame_is_parked(const struct inside *in, const struct maps *maps, ui
 		if (thread_get_regs(t, th))
 			continue;
 		sp = t->arch->regs.get_sp(&th->regs);
-		if (frame < sp && stack_is_own(t, th, maps, sp) && stack_is_own(t, th, maps, frame))
+		if (frame < sp && thread_owns_stack(t, th, maps, sp) &&
+		    thread_owns_stack(t, th, maps, frame))
 			return false;
 		if (stack_walk(t, th, in->s->block, in->s->length, in->own.at, (uint32_t)in->own.n,
 			       frame, &covered) == WALK_CLEAR &&

@@ -117,20 +117,6 @@ static bool stack_of(struct target *t, struct thread *th, const struct maps *map
 	return true;
 }
 
-bool stack_is_own(const struct target *t, const struct thread *th, const struct maps *maps,
-		  uint64_t addr)
-{
-	const struct map *m = maps_find(maps, addr);
-	uint64_t tp;
-
-	if (!m)
-		return false;
-	if (th->tid == t->pid)
-		return !strcmp(m->path, "[stack]");
-	tp = thread_get_tp(t, th);
-	return tp >= m->start && tp < m->end && addr < tp;
-}
-
 bool stack_interrupted(struct target *t, struct thread *th, const struct maps *maps,
 		       const struct span *spans, uint32_t n)
 {
@@ -140,7 +126,7 @@ bool stack_interrupted(struct target *t, struct thread *th, const struct maps *m
 	if (thread_get_regs(t, th))
 		return false;
 	q.sp = t->arch->regs.get_sp(&th->regs);
-	if (!stack_is_own(t, th, maps, q.sp))
+	if (!thread_owns_stack(t, th, maps, q.sp))
 		limit = MAX_HANDLER_STACK;
 	return stack_of(t, th, maps, limit, &low, &high) && scan_stack(&q, low, high);
 }

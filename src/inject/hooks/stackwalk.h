@@ -22,11 +22,6 @@ bool stack_mentions(struct target *t, struct thread *th, const struct maps *maps
 bool stack_interrupted(struct target *t, struct thread *th, const struct maps *maps,
 		       const struct span *spans, uint32_t n);
 
-/* Is @addr on the stack that the thread was created with: the main thread's [stack], or the mapping
- * below the thread control block?  The thread's registers must have been read. */
-bool stack_is_own(const struct target *t, const struct thread *th, const struct maps *maps,
-		  uint64_t addr);
-
 /* Does a word of the stack near @frame, where a function was entered, point into one of @spans?
  * Return: false also if the memory is not readable. */
 bool stack_frame_is_intact(struct target *t, uint64_t frame, const struct span *spans, uint32_t n);

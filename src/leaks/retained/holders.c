@@ -420,7 +420,8 @@ void holder_name(const struct holders *h, uint32_t holder, struct holder_name *o
 		snprintf(out->name, sizeof(out->name), "thread-local data of %s", thread);
 		return;
 	case HOLDER_KERNEL:
-		snprintf(out->name, sizeof(out->name), "the kernel (epoll or a timer)");
+		snprintf(out->name, sizeof(out->name),
+			 "the kernel (epoll, a timer or a signal stack)");
 		return;
 	default:
 		name_mapping(h, it, out);
