@@ -26,6 +26,7 @@ FEATURES = [
                            "Fork.test_follow_fork"]),
     ("leaks", "test_leaks", ["Walk.test_one", "Walk.test_threads", "Leaks.test_cases",
                              "Leaks.test_hot"]),
+    ("signal stacks", "test_signal_stacks", ["SignalStacks.test_modes", "SignalStacks.test_fiber"]),
     ("heap", "test_leaks", ["Heap.test_types", "Heap.test_sum"]),
     ("walkers", "test_walkers", ["Walkers.test_jemalloc", "Walkers.test_tcmalloc",
                                  "Walkers.test_mimalloc"]),

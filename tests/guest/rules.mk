@@ -2,7 +2,7 @@
 # guest.cpio; the file guest.cpio.arch has the architecture and the path of Debian's kernel.
 GUEST_SYSROOT = $(or $(SYSROOT),$(CURDIR)/build/sysroot)
 GUEST_VICTIMS = $(addprefix $(O)/victims/,verify verify-static exact faults stacks throws restart signals family flood \
-	leaky blocks blocks-static cases loaders libwrapper.so block objects objects-stripped sandbox \
+	leaky blocks blocks-static signal_stacks cases loaders libwrapper.so block objects objects-stripped sandbox \
 	$(if $(filter x86_64 aarch64,$(ARCH)),blocks-musl-static) $(if $(filter aarch64,$(ARCH)),truth walkers))
 # The unit test that compares heap walkers with the program truth.
 $(O)/victims/walkers: $(O)/tests/unit/heaps/walkers

@@ -226,7 +226,7 @@ void leaks_print_pause(uint64_t ns, uint64_t wait_ns)
 static void print_unasked(const struct analysis *a)
 {
 	if (a->pid)
-		printf("signal stacks: %s could not be asked for the own one (sigaltstack)",
+		printf("signal stacks: %s could not be asked (sigaltstack)",
 		       counted(a->cover.unasked, "thread"));
 	else
 		printf("signal stacks: a core file does not have their addresses (sigaltstack)");
