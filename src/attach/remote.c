@@ -34,8 +34,8 @@
 #define STRING_MAX     200
 #define ENOUGH	       64 /* threads that are examined if all are in system calls */
 
-/* Lower is better.  NO_ROOM: on a stack that is nearly full, or of a goroutine or fiber.  The kernel would restore an interrupted call exactly, but there is no need to
- * rely on it. */
+/* Lower is better.  The kernel would restore an interrupted call exactly, but there is no need to
+ * rely on it.  NO_ROOM: the stack is nearly full, or that of a goroutine or fiber. */
 enum rank { USER_MODE, IN_SYSCALL, NO_ROOM, WORST = 2 * NO_ROOM };
 
 /* uapi linux/rseq.h */

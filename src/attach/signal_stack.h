@@ -16,7 +16,6 @@
  * @t: all its threads, or @th alone (target_seize_thread()), are stopped
  * @maps: mappings of @t, read after @th was created
  * @start: set to the address of the signal stack; 0: @th has none
- *
  * Return: 0; -EBUSY: as remote_begin_in(); or another negative errno (-EACCES: a seccomp filter).
  */
 __must_check int signal_stack_read(struct target *t, struct thread *th, const struct maps *maps,

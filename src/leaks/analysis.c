@@ -75,8 +75,10 @@ static int mark_signal_stacks(struct analysis *a, struct snapshot *s, struct mp_
 	signal_stacks_free(&found);
 	if (ret)
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "no memory for the signal stacks");
-	leaks_free(&a->leaks);
-	ret = mark(a, &s->image, err);
+	if (a->cover.signal_stacks) {
+		leaks_free(&a->leaks);
+		ret = mark(a, &s->image, err);
+	}
 	if (!ret && could_be_signal_stack(a))
 		a->cover.unasked = found.unknown;
 	return ret;

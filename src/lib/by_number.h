@@ -13,4 +13,13 @@ static inline int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* Whether the uint64_t @number is below, in or above @range, a struct that begins with two: its start, and its end,
+ * which is not in it. */
+static inline int by_range(const void *number, const void *range)
+{
+	const uint64_t n = *(const uint64_t *)number, *bounds = range;
+
+	return n < bounds[0] ? -1 : n >= bounds[1];
+}
+
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
+#include "lib/by_number.h"
 #include "lib/path.h"
 
 void image_init(struct image *img, const struct arch *arch, pid_t pid)
@@ -86,14 +87,6 @@ size_t image_pread(int fd, void *to, size_t len, uint64_t offset)
 		n += (size_t)got;
 	}
 	return n;
-}
-
-static int by_range(const void *addr, const void *map)
-{
-	uint64_t a = *(const uint64_t *)addr;
-	const struct image_map *m = map;
-
-	return a < m->start ? -1 : a >= m->end;
 }
 
 const struct image_map *image_map_at(const struct image *img, uint64_t addr)

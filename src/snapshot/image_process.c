@@ -11,6 +11,7 @@
 #include "attach/proc/pagemap.h"
 #include "attach/proc/procfs.h"
 #include "attach/proc/smaps.h"
+#include "lib/by_number.h"
 #include "snapshot/image.h"
 
 struct pagemaps {
@@ -154,13 +155,6 @@ int image_open_process(struct image *img, pid_t memory, struct mp_err *err)
 	return 0;
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct image_map *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
 static bool overlaps(const struct image *img, uint64_t start, uint64_t end)
 {
 	vec_for_each (&img->maps, m) {
@@ -224,7 +218,7 @@ int image_add_live(struct image *img, const struct maps *before)
 	}
 	map_usages_free(&now);
 	if (img->maps.n > n) {
-		vec_sort(&img->maps, by_start);
+		vec_sort(&img->maps, by_number);
 		img->live_fd = open_of(img->pid, "mem");
 	}
 	return ret;

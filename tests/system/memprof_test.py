@@ -135,6 +135,13 @@ class Case(unittest.TestCase):
         self.assertIsNone(m.poll(), f"it did not come to {point}")
         return m
 
+    def gcore(self, p):
+        """Dumps the core of a process, which runs on.  Return: the file's path."""
+        r = subprocess.run(["gcore", "-o", self.path("core"), str(p.pid)], text=True, capture_output=True,
+                           stdin=subprocess.DEVNULL)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return self.path(f"core.{p.pid}")
+
     def detach(self, pid):
         self.memprof("detach", "-p", pid)
 

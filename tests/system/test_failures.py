@@ -182,9 +182,9 @@ class Failures(t.Case):
     def test_leaks_core(self):
         """leaks --core, which needs no process, with one failing call at a time"""
         p = self.victim("verify", 2)
-        subprocess.run(["gcore", "-o", self.path("core"), str(p.pid)], check=True, capture_output=True)
+        core = self.gcore(p)
         self.assertIn("ok", self.finish(p))
-        self.fail_each("leaks", "--core", self.path(f"core.{p.pid}"), f"{t.VICTIMS}/verify")
+        self.fail_each("leaks", "--core", core, f"{t.VICTIMS}/verify")
 
     def test_heap(self):
         """heap with one failing call at a time"""

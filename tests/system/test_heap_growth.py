@@ -3,7 +3,6 @@
 """memprof heap --growth, --save and heap diff: what grew is what the programs themselves count (malloc_usable_size),
 by variable and type, in one run and across runs."""
 import json
-import os
 import re
 import shutil
 import signal
@@ -305,10 +304,9 @@ class Diff(GrowthCase):
         p = self.growing()
         said = self.say(p, "map 1000", "objects 50")
         a = self.save(p, "a")
-        r = subprocess.run(["gcore", "-o", self.path("core"), str(p.pid)], text=True, capture_output=True)
-        self.assertEqual(r.returncode, 0, r.stderr)
+        core = self.gcore(p)
         b = self.path("b")
-        self.memprof("heap", "--core", self.path(f"core.{p.pid}"), "--save", b, f"{t.VICTIMS}/growing")
+        self.memprof("heap", "--core", core, "--save", b, f"{t.VICTIMS}/growing")
         with open(b) as look:
             jsonschema.validate(json.load(look), schema("heap-look"))
         report, _ = self.diff(a, b)

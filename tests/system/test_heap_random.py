@@ -8,7 +8,6 @@ With MEMPROF_FULL=1, 200 programs; RANDOM_SEED=N runs one of them."""
 import collections
 import json
 import os
-import subprocess
 
 import memprof_test as t
 
@@ -174,9 +173,7 @@ class Random(t.Case):
     def core(self, seed, **kw):
         """Return: the report of a core file of a program, what that says, how to repeat it."""
         p, truth, what = self.program(seed, NOISE[seed], **kw)
-        r = subprocess.run(["gcore", "-o", self.path("core"), str(p.pid)], text=True, capture_output=True)
-        self.assertEqual(r.returncode, 0, r.stderr)
-        return self.retained("--core", f"{self.path('core')}.{p.pid}", f"{t.VICTIMS}/random_graph"), truth, what
+        return self.retained("--core", self.gcore(p), f"{t.VICTIMS}/random_graph"), truth, what
 
     def test_core(self):
         """the same of a core file"""

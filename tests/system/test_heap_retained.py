@@ -121,9 +121,7 @@ class Victim(RetainedCase):
         """heap --core --retained says the same of a core file as of the process"""
         p, said = self.ready()
         tid = max(map(int, os.listdir(f"/proc/{p.pid}/task")))
-        r = subprocess.run(["gcore", "-o", self.path("core"), str(p.pid)], text=True, capture_output=True)
-        self.assertEqual(r.returncode, 0, r.stderr)
-        report, out = self.retained("--core", self.path(f"core.{p.pid}"), VICTIM)
+        report, out = self.retained("--core", self.gcore(p), VICTIM)
         self.assertEqual(report["mode"], "core")
         self.check_variables(report, said, tid)
         self.check_shared(report, said)

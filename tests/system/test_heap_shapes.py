@@ -134,9 +134,7 @@ class Shapes(t.Case):
     def test_core(self):
         """the same of a core file"""
         p, said, _ = self.ready("shapes-stripped")
-        r = subprocess.run(["gcore", "-o", self.path("core"), str(p.pid)], text=True, capture_output=True)
-        self.assertEqual(r.returncode, 0, r.stderr)
-        found, _ = self.containers("--core", self.path(f"core.{p.pid}"), f"{t.VICTIMS}/shapes-stripped")
+        found, _ = self.containers("--core", self.gcore(p), f"{t.VICTIMS}/shapes-stripped")
         self.check_all(found, said)
 
     def test_busy(self):

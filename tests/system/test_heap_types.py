@@ -88,9 +88,7 @@ class Standard(ContainersCase):
             self.check_variables(said, "-p", p.pid, *mode)
         self.check_sums(p)
         self.assertEqual(t.identity(p.pid), before)
-        r = subprocess.run(["gcore", "-o", self.path("core"), str(p.pid)], text=True, capture_output=True)
-        self.assertEqual(r.returncode, 0, r.stderr)
-        self.check_variables(said, "--core", self.path(f"core.{p.pid}"), f"{t.VICTIMS}/containers")
+        self.check_variables(said, "--core", self.gcore(p), f"{t.VICTIMS}/containers")
 
     def test_tls_behind_bss(self):
         """a thread-local variable has its name where the kernel has merged its mapping with the .bss of libstdc++"""
@@ -106,9 +104,7 @@ class Standard(ContainersCase):
         else:
             self.skipTest("this kernel does not map thread-local storage directly behind a library")
         self.check_variables(said, "-p", p.pid)
-        r = subprocess.run(["gcore", "-o", self.path("core"), str(p.pid)], text=True, capture_output=True)
-        self.assertEqual(r.returncode, 0, r.stderr)
-        self.check_variables(said, "--core", self.path(f"core.{p.pid}"), f"{t.VICTIMS}/containers")
+        self.check_variables(said, "--core", self.gcore(p), f"{t.VICTIMS}/containers")
 
     def test_libcxx(self):
         """the same with libc++, built by clang"""

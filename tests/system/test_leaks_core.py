@@ -30,11 +30,6 @@ class Core(t.Case):
                 return p, leaks
         self.fail("no ready")
 
-    def gcore(self, p):
-        r = subprocess.run(["gcore", "-o", self.path("core"), str(p.pid)], text=True, capture_output=True)
-        self.assertEqual(r.returncode, 0, r.stderr)
-        return self.path(f"core.{p.pid}")
-
     def leaks(self, *args, status=1):
         f = self.path("leaks.json")
         out = self.memprof("leaks", *args, "--json", f, status=status).stdout

@@ -111,9 +111,7 @@ class SignalStacks(t.Case):
     def test_core(self):
         """a core file has no addresses of signal stacks, and the report says so"""
         p = self.threads()
-        subprocess.run(["gcore", "-o", self.path("core"), str(p.pid)], check=True, stdin=subprocess.DEVNULL,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
-        out = self.memprof("leaks", "--core", self.path(f"core.{p.pid}"), f"{t.VICTIMS}/signal_stacks", status=1).stdout
+        out = self.memprof("leaks", "--core", self.gcore(p), f"{t.VICTIMS}/signal_stacks", status=1).stdout
         self.assertIn("signal stacks: a core file does not have their addresses (sigaltstack); a leaked block of 2 KiB "
                       "or more can be one\n", out)
 

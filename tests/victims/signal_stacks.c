@@ -30,7 +30,7 @@
 struct worker {
 	pthread_t thread;
 	int how;
-	uint64_t hidden; /* the stack's address, so that nobody finds it: for the check */
+	uint64_t hidden; /* address of the signal stack ^ MASK, which is no pointer to it */
 	sem_t ready, handled, never;
 	int pipe[2];
 	char *below; /* FIBER bytes below the stack of its fiber */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "attach/proc/procfs.h"
+#include "lib/by_number.h"
 
 /* Parses a number in base @base that is followed by @behind, which is skipped.  sscanf() would do,
  * but it measures its input, here the whole rest of the file, in every call. */
@@ -125,14 +126,6 @@ void maps_free(struct maps *maps)
 	vec_free(&maps->list);
 	free(maps->text);
 	maps->text = NULL;
-}
-
-static int by_range(const void *addr, const void *map)
-{
-	uint64_t a = *(const uint64_t *)addr;
-	const struct map *m = map;
-
-	return a < m->start ? -1 : a >= m->end;
 }
 
 const struct map *maps_find(const struct maps *maps, uint64_t addr)
