@@ -116,6 +116,21 @@ class Formats(t.Case):
                 self.assertRegex(r.stderr, r"^memprof: .*(cut off before|not a memprof recording).*\n$")
         self.assertGreater(loaded, 50)
 
+    def test_no_call(self):
+        """the summary of a program that called no allocation function says so and names what records it instead"""
+        p = self.start("/bin/sleep", "60")
+        t.settle(p.pid)
+        f = self.path("r")
+        self.memprof("attach", "-q", "-p", p.pid, "-o", f, "--for", "100ms")
+        text = self.memprof("report", f).stdout
+        self.assertIn("\nno call     the program was idle, or has an allocator of its own\n", text)
+        self.assertIn(f"\n  memprof attach -p {p.pid} --event page-faults\n", text)
+        self.assertNotIn("svg", text)
+        self.memprof("attach", "-q", "-p", p.pid, "-o", f, "--for", "100ms", "--sample", "512k")
+        self.assertNotIn("no call", self.memprof("report", f).stdout)  # small allocations can be missing
+        self.memprof("attach", "-p", p.pid, "--event", "page-faults", "-o", f, "--for", "100ms")
+        p.kill()
+
     def test_summary(self):
         """the summary and the end of attach fit on a screen and name the next command; --verbose has all sums"""
         p = self.victim("leaky")

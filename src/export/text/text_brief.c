@@ -28,6 +28,17 @@ static bool own_heap(const struct model *m)
 	       m->facts.mapped_bytes > OWN_TIMES * all->allocated_bytes;
 }
 
+/* Return: true if every event was recorded, and none was an allocation or a free. */
+static bool called_nothing(const struct model *m)
+{
+	const struct mp_losses *l = &m->facts.losses;
+
+	return !m->unfiltered.group && !m->info.live_only && !m->info.sample_interval &&
+	       !m->source.truncated && !m->sums.total.allocations && !m->sums.total.frees &&
+	       !m->sums.total.live_blocks && !mp_losses_events(l) && !l->left_out_allocs &&
+	       !l->left_out_frees;
+}
+
 void text_losses(const struct mp_losses *l, uint64_t events, bool uncertain, FILE *out)
 {
 	const uint64_t lost = mp_losses_events(l);
@@ -123,6 +134,8 @@ static void sums(const struct model *m, FILE *out)
 	if (own_heap(m))
 		fprintf(out, "mapped      %s by the program itself, not by malloc\n",
 			human(m->facts.mapped_bytes));
+	else if (called_nothing(m))
+		fputs("no call     the program was idle, or has an allocator of its own\n", out);
 }
 
 static void resident(const struct model *m, FILE *out)
@@ -178,6 +191,14 @@ static void doubts(const struct model *m, FILE *out)
 			counted(l->left_out_allocs + l->left_out_frees, "event"));
 }
 
+/* Return: false if it is known that the recorded process ended, or if there were several. */
+static bool may_run(const struct model *m)
+{
+	return !m->tasks.processes.n && !m->info.mode &&
+	       !(m->facts.has_finish && (m->facts.finish.reason == MP_END_EXITED ||
+					 m->facts.finish.reason == MP_END_EXECED));
+}
+
 static void next(const struct model *m, FILE *out)
 {
 	const char *file = printable(m->source.path);
@@ -185,6 +206,8 @@ static void next(const struct model *m, FILE *out)
 	fprintf(out, "\nnext:\n");
 	if (own_heap(m))
 		fprintf(out, "  memprof report %s --tree --cost mapped\n", file);
+	else if (called_nothing(m) && may_run(m))
+		fprintf(out, "  memprof attach -p %u --event page-faults\n", m->info.pid);
 	else if (m->sums.total.live_bytes || m->info.live_only)
 		fprintf(out, "  memprof report %s --flamegraph live.svg --cost live\n", file);
 	else
