@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "formats/session.h"
-#include "leaks/edges.h"
+#include "leaks/scan.h"
 #include "leaks/kernel_roots.h"
 #include "leaks/tcb.h"
 
@@ -66,7 +66,7 @@ static void scan_demangled(struct scanner *s, size_t n, uint64_t addr)
 			if (!is_code(s->img, tcb_demangle(arch, next, s->guard)))
 				continue;
 		}
-		scan_value(&s->scan, v, addr + arch->word_size * i);
+		scan_value(&s->scan, v, addr + arch->word_size * i, INDEX_NONE);
 	}
 }
 
@@ -274,11 +274,11 @@ static void scan_registers(struct scanner *s)
 		for (size_t i = 0; i < th->regs.size / size; i++) {
 			uint64_t word = arch_word(s->img->arch, th->regs.raw + i * size);
 
-			scan_value(&s->scan, word, 0);
+			scan_value(&s->scan, word, 0, INDEX_NONE);
 			/* Inside malloc() a register can have the address of the chunk instead of
 			 * the block.  That address belongs to the block before it. */
-			scan_value(&s->scan, word + 2 * size, 0);
-			scan_value(&s->scan, aligned_block(s, word), 0);
+			scan_value(&s->scan, word + 2 * size, 0, INDEX_NONE);
+			scan_value(&s->scan, aligned_block(s, word), 0, INDEX_NONE);
 		}
 	}
 }
@@ -296,7 +296,7 @@ static void scan_busy_stacks(struct scanner *s)
 		scan_begin(&s->scan, (struct root){.kind = ROOT_STACK, .tid = th->tid});
 		for (size_t i = 0; i < got / size; i++)
 			scan_value(&s->scan, arch_word(s->img->arch, s->buf + i * size) + 2 * size,
-				   sp + i * size);
+				   sp + i * size, INDEX_NONE);
 	}
 }
 
@@ -307,7 +307,7 @@ static int scan_kernel(struct scanner *s)
 
 	scan_begin(&s->scan, (struct root){.kind = ROOT_KERNEL});
 	vec_for_each (&k.words, word)
-		scan_value(&s->scan, *word, 0);
+		scan_value(&s->scan, *word, 0, INDEX_NONE);
 	s->cover->kernel_words = (uint32_t)k.words.n;
 	vec_free(&k.words);
 	return ret;
