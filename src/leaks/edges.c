@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "leaks/offsets.h"
 #include "leaks/python/python.h"
 #include "leaks/scan.h"
 #include "lib/huge.h"
@@ -99,6 +100,15 @@ static void scan_large(struct share *sh, uint32_t i)
 	}
 }
 
+/* @base: address of the first byte in the buffer; @end: of the byte behind the last one. */
+static void scan_offsets(struct share *sh, uint32_t i, uint64_t base, uint64_t end)
+{
+	const struct heap_block *b = &sh->graph.block[i];
+	const uint64_t n = end - b->addr < b->size ? end - b->addr : b->size;
+
+	offsets_scan(&sh->scan, &sh->img, i, sh->buf + (b->addr - base), (size_t)n);
+}
+
 /* Scans small blocks near each other from @i on.  Return: the first block that was not scanned. */
 static uint32_t scan_small(struct share *sh, uint32_t i)
 {
@@ -125,6 +135,8 @@ static uint32_t scan_small(struct share *sh, uint32_t i)
 			return k;
 		}
 		scan_part(&sh->scan, k, sh->buf, base, base, base + got);
+		if (sh->offsets)
+			scan_offsets(sh, k, base, base + got);
 	}
 	return j;
 }
@@ -256,10 +268,12 @@ int graph_edges(struct graph *g, struct image *img, struct mp_err *err)
 	const uint32_t half = parts > 1 ? half_of(g) : g->n;
 	struct share *share = calloc(parts, sizeof(*share));
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	const bool offsets = offsets_used(img);
 	int ret = share ? 0 : -ENOMEM;
 
 	for (unsigned int i = 0; i < parts && !ret; i++) {
 		share[i].present = &lock;
+		share[i].offsets = offsets;
 		ret = begin_share(&share[i], g, img, i ? half : 0, i ? g->n : half);
 	}
 	if (!ret)

@@ -325,6 +325,37 @@ static void test_about_to_return(void **state)
 	assert_int_equal(leaked(w), 0);
 }
 
+/* FcPattern {num, size, elements, refs} and FcCharSet {refs, num, leaves, numbers} of fontconfig: elements before the
+ * pattern, arrays and a leaf behind the set. */
+static void test_offsets(void **state)
+{
+	struct world *w = *state;
+	uint32_t end = HEAP, elements = chunk(w, &end, 16 * 8 + 8), pattern = chunk(w, &end, 24),
+		 set = chunk(w, &end, 24), leaves = chunk(w, &end, 8 * 4 + 8),
+		 numbers = chunk(w, &end, 24), leaf = chunk(w, &end, 40);
+	const uint32_t p[] = {1, 16, elements - pattern, 1},
+		       s[] = {3, 1, leaves - set, numbers - set};
+	char *const path = w->img.maps.at[2].path;
+
+	end_heap(w, end);
+	put(w, GLOBAL, pattern);
+	put(w, GLOBAL + 4, set);
+	put(w, leaves, leaf - leaves);
+	for (uint32_t i = 0; i < 4; i++) {
+		put(w, pattern + 4 * i, p[i]);
+		put(w, set + 4 * i, s[i]);
+	}
+	assert_int_equal(leaked(w),
+			 4); /* numbers that happen to look so, in a program without it */
+	w->img.maps.at[2].path = (char *)"/usr/lib/libfontconfig.so.1.12.0";
+	assert_int_equal(leaked(w), 0);
+	put(w, set + 12, numbers - set + 8);
+	assert_int_equal(leaked(w), 3);
+	put(w, pattern + 4, 128); /* more elements than the block has room for */
+	assert_int_equal(leaked(w), 4);
+	w->img.maps.at[2].path = path;
+}
+
 /* struct pthread of an ended thread at the top of a stack that is kept for another thread. */
 static void test_dead_thread(void **state)
 {
@@ -381,6 +412,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_overwritten, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_reachable, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_about_to_return, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_offsets, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_dead_thread, set_up, tear_down),
 	    cmocka_unit_test(test_demangle),
 	};

@@ -109,7 +109,7 @@ static void make_holders(struct world *w)
 static int setup(void **state)
 {
 	struct world *w = &world;
-	struct image_map map = {.start = START, .read = true, .write = true, .path = NULL};
+	struct image_map map = {.start = START, .read = true, .write = true, .path = (char *)""};
 
 	w->random = 88172645463325252ull;
 	make_blocks(w);
