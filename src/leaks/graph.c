@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "leaks/python/python.h"
+#include "lib/bitmap.h"
 #include "lib/huge.h"
 
 int graph_init(struct graph *g, const struct arch *arch, const struct heap_block *blocks, size_t n)
@@ -19,8 +20,8 @@ int graph_init(struct graph *g, const struct arch *arch, const struct heap_block
 	g->block = blocks;
 	g->n = (uint32_t)n;
 	g->first = huge_pages(calloc(n + 1, sizeof(*g->first)), (n + 1) * sizeof(*g->first));
-	g->rooted = calloc(n / 64 + 1, sizeof(*g->rooted));
-	g->rooted_exactly = calloc(n / 64 + 1, sizeof(*g->rooted_exactly));
+	g->rooted = bitmap_new(n);
+	g->rooted_exactly = bitmap_new(n);
 	return g->first && g->rooted && g->rooted_exactly ? 0 : -ENOMEM;
 }
 

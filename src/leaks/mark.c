@@ -4,26 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/bitmap.h"
 
 struct mark_queue {
 	VEC(uint32_t) list;
 	size_t next;
 };
-
-static uint64_t *bitmap(uint32_t n)
-{
-	return calloc(n / 64 + 1ull, sizeof(uint64_t));
-}
-
-static bool has(const uint64_t *bits, uint32_t i)
-{
-	return bits[i / 64] >> i % 64 & 1;
-}
-
-static void set(uint64_t *bits, uint32_t i)
-{
-	bits[i / 64] |= 1ull << i % 64;
-}
 
 /* Follows edges from the queued blocks to blocks not yet in @seen.  @parent can be NULL. */
 static int spread(const struct graph *g, struct mark_queue *q, uint64_t *seen, uint32_t *parent)
@@ -36,9 +22,9 @@ static int spread(const struct graph *g, struct mark_queue *q, uint64_t *seen, u
 
 			if (e + 16 < g->to.n)
 				__builtin_prefetch(&seen[g->to.at[e + 16] / 64]);
-			if (has(seen, to))
+			if (bitmap_has(seen, to))
 				continue;
-			set(seen, to);
+			bitmap_set(seen, to);
 			if (parent)
 				parent[to] = b;
 			if (vec_push(&q->list, to))
@@ -62,9 +48,10 @@ static int from_roots(const struct graph *g, uint64_t *seen, uint32_t *parent, u
 	int ret = 0;
 
 	vec_for_each (&g->roots, r) {
-		if (r->block == without || has(seen, r->block) || (lasting && passing(r->kind)))
+		if (r->block == without || bitmap_has(seen, r->block) ||
+		    (lasting && passing(r->kind)))
 			continue;
-		set(seen, r->block);
+		bitmap_set(seen, r->block);
 		if (parent)
 			parent[r->block] = INDEX_NONE;
 		if (vec_push(&q.list, r->block)) {
@@ -86,7 +73,7 @@ static int claim(const struct graph *g, struct leaks *l, uint64_t *seen, uint32_
 	struct mark_queue q = {0};
 	int ret;
 
-	set(seen, head);
+	bitmap_set(seen, head);
 	ret = vec_push(&q.list, head);
 	if (!ret)
 		ret = spread(g, &q, seen, NULL);
@@ -106,14 +93,14 @@ struct search_step {
 
 /* Depth-first search from @start over blocks not in @seen; appends them to @finished in order of
  * finishing. */
-static int finish(const struct graph *g, uint64_t *seen, uint32_t start,
-		  struct mark_queue *finished)
+static int finish_search(const struct graph *g, uint64_t *seen, uint32_t start,
+			 struct mark_queue *finished)
 {
 	VEC(struct search_step) stack = {0};
 	struct search_step f = {start, g->first[start]};
 	int ret = vec_push(&stack, f);
 
-	set(seen, start);
+	bitmap_set(seen, start);
 	while (!ret && stack.n) {
 		struct search_step *top = &stack.at[stack.n - 1];
 
@@ -124,8 +111,8 @@ static int finish(const struct graph *g, uint64_t *seen, uint32_t start,
 		}
 		f.block = g->to.at[top->edge++];
 		f.edge = g->first[f.block];
-		if (!has(seen, f.block)) {
-			set(seen, f.block);
+		if (!bitmap_has(seen, f.block)) {
+			bitmap_set(seen, f.block);
 			ret = vec_push(&stack, f);
 		}
 	}
@@ -140,20 +127,20 @@ static int finish(const struct graph *g, uint64_t *seen, uint32_t start,
  */
 static int claim_cycles(const struct graph *g, struct leaks *l, uint64_t *seen)
 {
-	uint64_t *visited = bitmap(g->n);
+	uint64_t *visited = bitmap_new(g->n);
 	struct mark_queue order = {0};
 	int ret = visited ? 0 : -ENOMEM;
 
 	if (!ret)
 		memcpy(visited, seen, (g->n / 64 + 1ull) * sizeof(*seen));
 	for (uint32_t i = 0; i < g->n && !ret; i++) {
-		if (!has(visited, i))
-			ret = finish(g, visited, i, &order);
+		if (!bitmap_has(visited, i))
+			ret = finish_search(g, visited, i, &order);
 	}
 	while (!ret && order.list.n) {
 		uint32_t b = order.list.at[--order.list.n];
 
-		if (!has(seen, b))
+		if (!bitmap_has(seen, b))
 			ret = claim(g, l, seen, b, true);
 	}
 	vec_free(&order.list);
@@ -163,7 +150,7 @@ static int claim_cycles(const struct graph *g, struct leaks *l, uint64_t *seen)
 
 int mark_leaks(const struct graph *g, struct leaks *l)
 {
-	uint64_t *seen = bitmap(g->n), *pointed = bitmap(g->n);
+	uint64_t *seen = bitmap_new(g->n), *pointed = bitmap_new(g->n);
 	int ret = -ENOMEM;
 
 	memset(l, 0, sizeof(*l));
@@ -171,16 +158,16 @@ int mark_leaks(const struct graph *g, struct leaks *l)
 	if (seen && pointed && l->owner)
 		ret = from_roots(g, seen, NULL, INDEX_NONE, false);
 	for (uint32_t b = 0; b < g->n && !ret; b++) {
-		if (has(seen, b))
+		if (bitmap_has(seen, b))
 			continue;
 		l->total_count++;
 		l->total_bytes += g->block[b].size;
 		for (uint32_t e = g->first[b]; e < g->first[b + 1]; e++)
-			set(pointed, g->to.at[e]);
+			bitmap_set(pointed, g->to.at[e]);
 	}
 	if (!ret && l->total_count) {
 		for (uint32_t b = 0; b < g->n && !ret; b++) {
-			if (!has(seen, b) && !has(pointed, b))
+			if (!bitmap_has(seen, b) && !bitmap_has(pointed, b))
 				ret = claim(g, l, seen, b, false);
 		}
 		if (!ret)
@@ -223,7 +210,7 @@ void leaks_free(struct leaks *l)
 int mark_path(const struct graph *g, uint32_t block, struct path *path)
 {
 	uint32_t *parent = calloc(g->n + 1ull, sizeof(*parent));
-	uint64_t *seen = bitmap(g->n);
+	uint64_t *seen = bitmap_new(g->n);
 	int ret = parent && seen ? 0 : -ENOMEM;
 
 	memset(path, 0, sizeof(*path));
@@ -231,9 +218,9 @@ int mark_path(const struct graph *g, uint32_t block, struct path *path)
 	 */
 	if (!ret)
 		ret = from_roots(g, seen, parent, INDEX_NONE, true);
-	if (!ret && !has(seen, block))
+	if (!ret && !bitmap_has(seen, block))
 		ret = from_roots(g, seen, parent, INDEX_NONE, false);
-	if (!ret && !has(seen, block))
+	if (!ret && !bitmap_has(seen, block))
 		ret = -ENOENT;
 	for (uint32_t b = block; !ret; b = parent[b]) {
 		ret = vec_push(&path->blocks, b);
@@ -258,7 +245,7 @@ int mark_path(const struct graph *g, uint32_t block, struct path *path)
 
 int mark_retained(const struct graph *g, uint32_t block, uint32_t *count, uint64_t *bytes)
 {
-	uint64_t *all = bitmap(g->n), *without = bitmap(g->n);
+	uint64_t *all = bitmap_new(g->n), *without = bitmap_new(g->n);
 	int ret = all && without ? 0 : -ENOMEM;
 
 	*count = 0;
@@ -266,11 +253,11 @@ int mark_retained(const struct graph *g, uint32_t block, uint32_t *count, uint64
 	if (!ret)
 		ret = from_roots(g, all, NULL, INDEX_NONE, false);
 	if (!ret) {
-		set(without, block); /* marked as seen, so that no path goes through it */
+		bitmap_set(without, block); /* marked as seen, so that no path goes through it */
 		ret = from_roots(g, without, NULL, block, false);
 	}
 	for (uint32_t b = 0; b < g->n && !ret; b++) {
-		if (b == block || (has(all, b) && !has(without, b))) {
+		if (b == block || (bitmap_has(all, b) && !bitmap_has(without, b))) {
 			++*count;
 			*bytes += g->block[b].size;
 		}

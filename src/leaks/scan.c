@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include "leaks/python/python.h"
+#include "lib/bitmap.h"
 
 /* Is one root of a block enough? */
 static bool one_root(const struct scan *s)
@@ -14,11 +15,11 @@ static bool one_root(const struct scan *s)
 /* Is the block known as one that has a root, or an exact one, in this area?  Notes that it is. */
 static bool rooted_already(struct graph *g, uint32_t block, bool exact)
 {
-	uint64_t *const rooted = exact ? g->rooted_exactly : g->rooted, bit = 1ull << block % 64;
-	const bool already = rooted[block / 64] & bit;
+	uint64_t *const rooted = exact ? g->rooted_exactly : g->rooted;
+	const bool already = bitmap_has(rooted, block);
 
-	g->rooted[block / 64] |= bit;
-	rooted[block / 64] |= bit;
+	bitmap_set(g->rooted, block);
+	bitmap_set(rooted, block);
 	return already;
 }
 
@@ -46,8 +47,8 @@ void scan_begin(struct scan *s, struct root root)
 		for (size_t i = g->area; i < g->roots.n; i++) {
 			const uint32_t block = g->roots.at[i].block;
 
-			g->rooted[block / 64] &= ~(1ull << block % 64);
-			g->rooted_exactly[block / 64] &= ~(1ull << block % 64);
+			bitmap_clear(g->rooted, block);
+			bitmap_clear(g->rooted_exactly, block);
 		}
 		g->area = g->roots.n;
 	}
@@ -71,7 +72,7 @@ static void set_exact(struct scan *s, size_t e)
 			return;
 		}
 	}
-	g->exact.at[e / 64] |= 1ull << e % 64;
+	bitmap_set(g->exact.at, e);
 }
 
 /* Is it the address of the start of block @to, or of the object of Python in it?  Reading that from the list costs a cache miss, so

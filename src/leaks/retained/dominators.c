@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "leaks/retained/semi_nca.h"
+#include "lib/bitmap.h"
 #include "lib/huge.h"
 #include "lib/parallel.h"
 
@@ -48,16 +49,6 @@ struct finder {
 	uint32_t *room;
 };
 
-static bool has(const uint64_t *bits, size_t i)
-{
-	return bits && bits[i / 64] >> i % 64 & 1;
-}
-
-static void set(uint64_t *bits, size_t i)
-{
-	bits[i / 64] |= 1ull << i % 64;
-}
-
 /* Return: @n numbers and one more, all 0. */
 static uint32_t *numbers(size_t n)
 {
@@ -84,7 +75,7 @@ static void lead_to(struct top *t, const struct dom_holders *h, uint32_t blocks,
 	uint32_t e = at[leader(h, i)]++;
 
 	t->to[e] = blocks + i;
-	set(t->exact, e);
+	bitmap_set(t->exact, e);
 }
 
 static int make_top(struct finder *f)
@@ -98,7 +89,7 @@ static int make_top(struct finder *f)
 		return -E2BIG;
 	t->first = numbers(h->n + 1ull);
 	t->to = numbers(edges);
-	t->exact = calloc(edges / 64 + 1, sizeof(*t->exact));
+	t->exact = bitmap_new(edges);
 	at = numbers(h->n);
 	if (!t->first || !t->to || !t->exact || !at) {
 		free(at);
@@ -123,8 +114,8 @@ static int make_top(struct finder *f)
 		if (h->parent[i] != INDEX_NONE)
 			lead_to(t, h, f->g->n, at, i);
 		for (uint32_t e = h->first[i]; e < h->first[i + 1]; e++) {
-			if (has(h->exact, e))
-				set(t->exact, at[i]);
+			if (h->exact && bitmap_has(h->exact, e))
+				bitmap_set(t->exact, at[i]);
 			t->to[at[i]++] = h->to[e];
 		}
 	}
@@ -339,11 +330,11 @@ static inline void add_predecessor(struct scatter *s, uint32_t to, uint32_t from
 
 static bool edge_exact(const struct edges *e)
 {
-	return e->at / 64 < e->nexact && has(e->exact, e->at);
+	return e->at / 64 < e->nexact && bitmap_has(e->exact, e->at);
 }
 
 /* Each part has the edges to its half of the records, so that both get the same lists as one. */
-static void fill(void *arg, unsigned int part)
+static void fill_part(void *arg, unsigned int part)
 {
 	struct finder *f = arg;
 	const uint32_t begin = part ? f->size / 2 : 0,
@@ -387,7 +378,7 @@ static int reverse(struct finder *f)
 	f->from = numbers(edges);
 	if (!f->from)
 		return -ENOMEM;
-	parallel_run(f->parts, fill, f);
+	parallel_run(f->parts, fill_part, f);
 	graph_free_edges(f->g);
 	f->room = f->record;
 	f->record = NULL;
@@ -619,7 +610,7 @@ static uint32_t number_of(const struct dominators *d, uint32_t place)
 int64_t dominators_holders(const struct dominators *d, uint32_t place, uint32_t *holders,
 			   uint32_t max)
 {
-	uint64_t *seen = calloc(d->n / 64 + 1ull, sizeof(*seen));
+	uint64_t *seen = bitmap_new(d->n);
 	VEC(uint32_t) queue = {0};
 	int64_t found = 0;
 	int ret = seen ? vec_push(&queue, number_of(d, place)) : -ENOMEM;
@@ -630,9 +621,9 @@ int64_t dominators_holders(const struct dominators *d, uint32_t place, uint32_t 
 		for (uint32_t e = d->from_first[v]; e < d->from_first[v + 1ull] && !ret; e++) {
 			uint32_t from = d->from[e] & ~DOM_EXACT, node = d->node[d->reached[from]];
 
-			if (has(seen, from))
+			if (bitmap_has(seen, from))
 				continue;
-			set(seen, from);
+			bitmap_set(seen, from);
 			if (node < d->blocks)
 				ret = vec_push(&queue, from);
 			else if (found++ < max)

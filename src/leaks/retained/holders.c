@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/proc/procfs.h"
+#include "lib/bitmap.h"
 #include "lib/intern.h"
 #include "lib/path.h"
 
@@ -248,7 +249,7 @@ static int make_edges(struct maker *m)
 	uint32_t *parent = calloc(n + 1, sizeof(*parent)), *first = calloc(n + 2, sizeof(*first)),
 		 *to = calloc(edges + 1, sizeof(*to));
 	bool *weak = calloc(n + 1, sizeof(*weak));
-	uint64_t *exact = calloc(edges / 64 + 1, sizeof(*exact));
+	uint64_t *exact = bitmap_new(edges);
 
 	m->h->edges = (struct dom_holders){(uint32_t)n, parent, weak, first, to, exact};
 	if (!parent || !first || !to || !weak || !exact)
@@ -266,7 +267,7 @@ static int make_edges(struct maker *m)
 
 		to[e] = m->g->roots.at[i].block;
 		if (m->g->roots.at[i].exact)
-			exact[e / 64] |= 1ull << e % 64;
+			bitmap_set(exact, e);
 	}
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include "leaks/types/containers.h"
 #include "leaks/types/cxx_type.h"
+#include "lib/bitmap.h"
 #include "lib/intern.h"
 
 #define MAX_DEPTH 40	     /* of members in members */
@@ -84,9 +85,9 @@ static void wait_later(struct dwarf_walk *w, uint32_t block, struct dwarf_type *
 	struct dwarf_item it = {.block = block};
 	bool fresh;
 
-	if (w->waiting[block / 64] >> (block % 64) & 1)
+	if (bitmap_has(w->waiting, block))
 		return;
-	w->waiting[block / 64] |= 1ull << (block % 64);
+	bitmap_set(w->waiting, block);
 	dwarf_type_complete(w->types, t);
 	it.form = intern_pair(w->form_ids, (uintptr_t)t, 0, &fresh);
 	if (!it.form || (fresh && vec_push(&w->forms, form)) || vec_push(&w->later, it))

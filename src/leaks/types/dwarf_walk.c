@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "leaks/types/cxx_type.h"
+#include "lib/bitmap.h"
 #include "lib/intern.h"
 
 #define LOOK_AT_CLOCK	4096 /* steps */
@@ -21,8 +22,8 @@ int dwarf_walk_init(struct dwarf_walk *w, struct block_names *names, const struc
 				 .until = until,
 				 .word = img->arch->word_size};
 	w->memory = dwarf_memory_new(img, (uint64_t)g->n * CACHE_PER_BLOCK);
-	w->claimed = calloc(g->n / 64 + 1ull, sizeof(*w->claimed));
-	w->waiting = calloc(g->n / 64 + 1ull, sizeof(*w->waiting));
+	w->claimed = bitmap_new(g->n);
+	w->waiting = bitmap_new(g->n);
 	w->form_ids = intern_new();
 	w->counted = intern_new();
 	return w->memory && w->claimed && w->waiting && w->form_ids && w->counted ? 0 : -ENOMEM;
@@ -64,7 +65,7 @@ bool dwarf_claim(struct dwarf_walk *w, uint32_t block, uint32_t id)
 {
 	if (dwarf_claimed(w, block))
 		return false;
-	w->claimed[block / 64] |= 1ull << (block % 64);
+	bitmap_set(w->claimed, block);
 	if (id)
 		block_names_set(w->names, block, id);
 	return true;

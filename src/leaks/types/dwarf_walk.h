@@ -9,6 +9,7 @@
 #include "leaks/types/block_names.h"
 #include "leaks/types/dwarf_memory.h"
 #include "leaks/types/dwarf_types.h"
+#include "lib/bitmap.h"
 
 struct dwarf_walk;
 struct dwarf_layout;
@@ -95,7 +96,7 @@ static inline bool dwarf_may_fit(uint64_t size, uint64_t usable)
 }
 static inline bool dwarf_claimed(const struct dwarf_walk *w, uint32_t block)
 {
-	return w->claimed[block / 64] >> (block % 64) & 1;
+	return bitmap_has(w->claimed, block);
 }
 /* Return: the number of the block that starts at @addr and has at least @size bytes, or INDEX_NONE. */
 uint32_t dwarf_block(const struct dwarf_walk *w, uint64_t addr, uint64_t size);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "leaks/types/shape.h"
+#include "lib/bitmap.h"
 
 #define AHEAD 32
 /* Ways to a container, the best last; .rank is twice that, and one more for the way to its head. */
@@ -35,7 +36,7 @@ static int by_block(const void *a, const void *b)
 
 static bool is_wanted(const struct seeker *k, uint32_t block)
 {
-	return k->bits[block / 64] >> block % 64 & 1;
+	return bitmap_has(k->bits, block);
 }
 
 /* Notes a way to @block: the word at @addr, or block @from. */
@@ -75,7 +76,7 @@ static int want(struct seeker *k)
 
 			if (which && f->block[1] == f->block[0])
 				continue;
-			k->bits[w.block / 64] |= 1ull << w.block % 64;
+			bitmap_set(k->bits, w.block);
 			if (vec_push(&k->wanted, w))
 				return -ENOMEM;
 		}
@@ -136,7 +137,7 @@ static int by_holder(const void *a, const void *b)
 
 /* Notes that the word at @addr leads to @block, in those of the @n containers that begin there.  Return:
  * how many did not know. */
-static size_t settle(struct shape_found *const *f, size_t n, uint32_t block, uint64_t addr)
+static size_t note_source(struct shape_found *const *f, size_t n, uint32_t block, uint64_t addr)
 {
 	size_t low = 0, high = n, fresh = 0;
 
@@ -176,7 +177,7 @@ static void search(struct shapes *s, struct image_view *view, struct shape_found
 			const uint32_t to = index_find(&s->g->index, arch_word(arch, p + i));
 
 			if (to != INDEX_NONE)
-				left -= settle(f, n, to, at + i);
+				left -= note_source(f, n, to, at + i);
 		}
 		at += length;
 	}
@@ -209,7 +210,7 @@ static int search_all(struct shapes *s)
 
 int shape_heads(struct shapes *s)
 {
-	struct seeker k = {.s = s, .bits = calloc(s->g->n / 64 + 1ull, sizeof(*k.bits))};
+	struct seeker k = {.s = s, .bits = bitmap_new(s->g->n)};
 	int ret = k.bits ? 0 : -ENOMEM;
 
 	if (!ret && s->found.n)

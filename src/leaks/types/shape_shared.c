@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include "leaks/types/shape.h"
+#include "lib/bitmap.h"
 
 struct shared {
 	uint32_t to, best; /* best: of the blocks that lead there, so far; or INDEX_NONE */
@@ -28,16 +29,6 @@ static int by_place(const void *a, const void *b)
 	return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
-static void set(uint64_t *bits, uint32_t i)
-{
-	bits[i / 64] |= 1ull << i % 64;
-}
-
-static bool is_set(const uint64_t *bits, uint32_t i)
-{
-	return bits[i / 64] >> i % 64 & 1;
-}
-
 /* Makes the list of shared blocks, each once. */
 static int collect(struct chooser *c)
 {
@@ -46,7 +37,7 @@ static int collect(struct chooser *c)
 	vec_for_each (&c->s->shared, it) {
 		const struct shared fresh = {it->to, INDEX_NONE, it->slot, 0};
 
-		set(c->is_shared, it->to);
+		bitmap_set(c->is_shared, it->to);
 		if (vec_push(&c->list, fresh))
 			return -ENOMEM;
 	}
@@ -65,11 +56,11 @@ static void note_listed(struct chooser *c)
 
 	vec_for_each (&c->s->arrays, a) {
 		for (uint32_t e = g->first[a->block]; e < g->first[a->block + 1]; e++)
-			set(c->is_listed, g->to.at[e]);
+			bitmap_set(c->is_listed, g->to.at[e]);
 	}
 	vec_for_each (&g->roots, r) {
 		if (r->kind == ROOT_GLOBAL)
-			set(c->is_listed, r->block);
+			bitmap_set(c->is_listed, r->block);
 	}
 }
 
@@ -79,7 +70,7 @@ static void choose(struct chooser *c, uint32_t block, uint8_t slot, uint32_t to)
 	const struct shared key = {.to = to, .slot = slot};
 	struct shared *it = vec_search(&c->list, &key, by_place);
 	const uint8_t score =
-	    (uint8_t)(2 * (c->s->block[block].mark >> slot & 1) + is_set(c->is_listed, block));
+	    (uint8_t)(2 * (c->s->block[block].mark >> slot & 1) + bitmap_has(c->is_listed, block));
 
 	if (!it)
 		return;
@@ -103,7 +94,8 @@ static void choose_all(struct chooser *c)
 		for (uint8_t p = 0; nodes && p < nodes->n; p++) {
 			const uint32_t to = shape_next(s, p, i);
 
-			if (to != INDEX_NONE && !nodes->slot[p].many && is_set(c->is_shared, to))
+			if (to != INDEX_NONE && !nodes->slot[p].many &&
+			    bitmap_has(c->is_shared, to))
 				choose(c, i, p, to);
 		}
 	}

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/bitmap.h"
 #include "model/filter/selection_state.h"
 #include "model/filter/stack_conditions.h"
 #include "model/model.h"
@@ -82,7 +83,7 @@ static int set_bit(struct selection *s, uint64_t ordinal)
 {
 	if (vec_reach(&s->bits, ordinal / 64))
 		return -ENOMEM;
-	s->bits.at[ordinal / 64] |= 1ull << ordinal % 64;
+	bitmap_set(s->bits.at, ordinal);
 	return 0;
 }
 
@@ -462,7 +463,7 @@ bool selection_has(const struct selection *s, const struct model_block *b)
 {
 	uint64_t word = b->ordinal / 64;
 
-	if (word >= s->bits.n || !(s->bits.at[word] >> b->ordinal % 64 & 1) ||
+	if (word >= s->bits.n || !bitmap_has(s->bits.at, b->ordinal) ||
 	    !s->stack[b->stack < s->nstacks ? b->stack : 0])
 		return false;
 	if (b->hook < s->hooks.n && !(s->hooks.at[b->hook] >> (b->flags & KIND_FLAGS) & 1))

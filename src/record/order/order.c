@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/bitmap.h"
 #include "record/order/sort.h"
 #include "record/wire.h"
 
@@ -60,19 +61,9 @@ static uint64_t hash(uint64_t addr)
 	return addr * 0x9e3779b97f4a7c15ull >> 32;
 }
 
-static void set_bit(uint64_t *bits, uint64_t bit)
-{
-	bits[bit / 64] |= 1ull << bit % 64;
-}
-
-static bool has_bit(const uint64_t *bits, uint64_t bit)
-{
-	return bits[bit / 64] >> bit % 64 & 1;
-}
-
 static void note_end(struct order *o, uint64_t addr)
 {
-	set_bit(o->ended, hash(addr) & o->ended_mask);
+	bitmap_set(o->ended, hash(addr) & o->ended_mask);
 }
 
 /* Return: the entry of @addr, or a free one for it; NULL: neither is near.  A malicious target could choose
@@ -93,9 +84,9 @@ bool order_can_end(const struct order *o, uint64_t addr, uint32_t slot)
 	uint64_t bit = hash(addr) & o->ended_mask;
 	const struct undated_end *e;
 
-	if (has_bit(o->ended, bit))
+	if (bitmap_has(o->ended, bit))
 		return true;
-	if (!has_bit(o->undated_bits, bit))
+	if (!bitmap_has(o->undated_bits, bit))
 		return false;
 	e = undated_at(o, addr);
 	return e && e->addr && (e->slot != slot || e->shared);
@@ -201,7 +192,7 @@ static int make_end(struct order *o, struct pending *e, uint64_t earliest)
 					    end->shared || (end->addr && end->slot != e->slot)};
 	else
 		note_end(o, addr);
-	set_bit(o->undated_bits, hash(addr) & o->ended_mask);
+	bitmap_set(o->undated_bits, hash(addr) & o->ended_mask);
 	e->what = ORDER_END | (uint32_t)o->earliest.n << ORDER_NUMBER;
 	return vec_push(&o->earliest, earliest);
 }
@@ -409,7 +400,7 @@ static void note_shared(struct order *o)
 		uint64_t addr = record(e->rec)->addr_hook & MPR_ADDR_MASK;
 		struct undated_end *end;
 
-		if (!has_bit(o->undated_bits, hash(addr) & o->ended_mask))
+		if (!bitmap_has(o->undated_bits, hash(addr) & o->ended_mask))
 			continue;
 		end = undated_at(o, addr);
 		if (end && end->addr)
