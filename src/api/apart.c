@@ -13,7 +13,7 @@ struct apart {
 	int ret;
 };
 
-static void *look(void *arg)
+static void *run_apart(void *arg)
 {
 	struct apart *a = arg;
 	struct target t;
@@ -31,7 +31,7 @@ int apart_run(pid_t pid, int (*run)(struct target *t, void *arg, struct mp_err *
 {
 	struct apart a = {.pid = pid, .run = run, .arg = arg, .err = err};
 	pthread_t thread;
-	int ret = thread_start(&thread, look, &a);
+	int ret = thread_start(&thread, run_apart, &a);
 
 	if (ret)
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "cannot start a thread: %s",

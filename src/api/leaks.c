@@ -38,7 +38,7 @@ static int analyse(struct memprof_leaks *l, struct target *t, struct mp_err *err
 }
 
 /* Adds the stacks.  Without a recording that was asked for, there are none. */
-static int join(struct memprof_leaks *l, struct mp_err *err)
+static int join_recording(struct memprof_leaks *l, struct mp_err *err)
 {
 	int ret = join_make(&l->j, &l->a, err);
 
@@ -53,7 +53,7 @@ static int find_leaks(struct target *t, void *arg, struct mp_err *err)
 {
 	int ret = analyse(arg, t, err);
 
-	return ret ? ret : join(arg, err);
+	return ret ? ret : join_recording(arg, err);
 }
 
 int memprof_leaks_find(pid_t pid, const struct memprof_leaks_options *o, memprof_leaks **out,

@@ -326,7 +326,8 @@ static int set_paused(struct recorder *r, const void *paused)
 
 /* Asks the recorder, if there is one, and waits until all that happened before is in the file.  Return: 0 or a
  * negative errno, -ESHUTDOWN: the recording has ended. */
-static int ask(struct memprof_session *s, const struct request *q, struct recorder_boundary *b)
+static int ask_recorder(struct memprof_session *s, const struct request *q,
+			struct recorder_boundary *b)
 {
 	int ret = -ESHUTDOWN;
 
@@ -348,7 +349,7 @@ static int request(struct memprof_session *s, const struct request *q, struct me
 		   struct memprof_error *err)
 {
 	struct recorder_boundary b = {0};
-	int ret = ask(s, q, &b);
+	int ret = ask_recorder(s, q, &b);
 
 	if (ret == -ESHUTDOWN)
 		return api_fail(err, MEMPROF_ENDED, ret, "the recording of process %d has ended",

@@ -57,8 +57,8 @@ int sandbox_look(const struct target *t, struct mp_err *err)
 	return 0;
 }
 
-static int ask(struct target *t, struct thread *th, const struct call *c, uint32_t *agent_may,
-	       struct mp_err *err)
+static int ask_filter(struct target *t, struct thread *th, const struct call *c,
+		      uint32_t *agent_may, struct mp_err *err)
 {
 	int allowed = c->nr < 0 ? 1 : seccomp_allows(t, th, c->nr, c->args, t->code.syscall_return);
 
@@ -129,7 +129,7 @@ int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agen
 	*agent_may = SS_MAY_ALL;
 	for (size_t k = 0; k < t->threads.n; k++) {
 		for (size_t i = 0; i < sizeof(call) / sizeof(call[0]) && !ret; i++)
-			ret = ask(t, t->threads.at[k], &call[i], agent_may, err);
+			ret = ask_filter(t, t->threads.at[k], &call[i], agent_may, err);
 		note_filters(t, t->threads.at[k]);
 	}
 	return ret;

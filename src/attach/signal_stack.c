@@ -4,7 +4,7 @@
 #include <errno.h>
 #include "lib/fault.h"
 
-static int ask(struct remote *r, uint64_t *start)
+static int call_sigaltstack(struct remote *r, uint64_t *start)
 {
 	const struct arch *arch = r->t->arch;
 	const uint64_t args[6] = {0, r->scratch_addr};
@@ -30,7 +30,7 @@ int signal_stack_read(struct target *t, struct thread *th, const struct maps *ma
 
 	if (ret)
 		return ret;
-	ret = ask(&r, start);
+	ret = call_sigaltstack(&r, start);
 	fault_point("signal-stack-asked");
 	end = remote_end(&r);
 	return ret ? ret : end;

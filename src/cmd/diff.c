@@ -125,7 +125,7 @@ static int set_moments(struct diff_side side[2], const struct request *r, struct
 }
 
 /* Return: 0, MP_EXIT_GREW, or a negative errno with @err. */
-static int compare(const struct request *r, struct model m[2], struct mp_err *err)
+static int compare_recordings(const struct request *r, struct model m[2], struct mp_err *err)
 {
 	struct diff_side side[2] = {{.m = &m[0]}, {.m = &m[r->npaths == 2]}};
 	FILE *out = NULL;
@@ -193,7 +193,7 @@ static int run_diff(const struct request *r)
 		loaded += m[loaded].source.path != NULL;
 	}
 	if (!ret)
-		ret = compare(r, m, &err);
+		ret = compare_recordings(r, m, &err);
 	while (loaded--)
 		model_free(&m[loaded]);
 	return ret < 0 ? complain(&err) : ret;

@@ -14,7 +14,7 @@ static const char help[] =
     "  -o, --output DIR  folder for the files (default RECORDING.extracted)\n";
 
 /* Return: exit status. */
-static int say(const struct extract_result *r, const char *recording, const char *dir)
+static int print_result(const struct extract_result *r, const char *recording, const char *dir)
 {
 	const struct unpack_result *b = &r->binaries;
 
@@ -67,5 +67,5 @@ int cmd_extract(int argc, char **argv)
 	dir = dir ? dir : beside;
 	if (recording_extract(argv[optind], dir, &result, &err))
 		return complain(&err);
-	return say(&result, argv[optind], dir);
+	return print_result(&result, argv[optind], dir);
 }

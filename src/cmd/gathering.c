@@ -16,7 +16,7 @@
 #include "stream/beacon.h"
 #include "stream/endpoint.h"
 
-static void say(const void *ctx, const struct stored *file, const char *what)
+static void print_stored(const void *ctx, const struct stored *file, const char *what)
 {
 	const struct gathering *g = ctx;
 
@@ -30,7 +30,7 @@ static void begun(void *ctx, const struct stored *file, const char *from)
 	char what[128];
 
 	snprintf(what, sizeof(what), "begun, from %s", from);
-	say(ctx, file, what);
+	print_stored(ctx, file, what);
 }
 
 static void continued(void *ctx, const struct stored *file, const char *from)
@@ -39,7 +39,7 @@ static void continued(void *ctx, const struct stored *file, const char *from)
 
 	snprintf(what, sizeof(what), "continued at %llu bytes, from %s",
 		 (unsigned long long)file->bytes, from);
-	say(ctx, file, what);
+	print_stored(ctx, file, what);
 }
 
 static void lost(void *ctx, const struct stored *file, const char *why)
@@ -48,7 +48,7 @@ static void lost(void *ctx, const struct stored *file, const char *why)
 
 	snprintf(what, sizeof(what), "connection lost at %llu bytes: %.200s",
 		 (unsigned long long)file->bytes, printable(why));
-	say(ctx, file, what);
+	print_stored(ctx, file, what);
 }
 
 static void complete(void *ctx, const struct stored *file)
@@ -56,12 +56,12 @@ static void complete(void *ctx, const struct stored *file)
 	char what[64];
 
 	snprintf(what, sizeof(what), "complete, %llu bytes", (unsigned long long)file->bytes);
-	say(ctx, file, what);
+	print_stored(ctx, file, what);
 }
 
 static void cancelled(void *ctx, const struct stored *file)
 {
-	say(ctx, file, "cancelled by the sender; removed");
+	print_stored(ctx, file, "cancelled by the sender; removed");
 }
 
 static void refused(void *ctx, const char *from, const char *why)

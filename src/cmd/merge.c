@@ -15,7 +15,7 @@ static const char help[] =
     "the clock; each block stays in its process, equal stacks are counted together.\n"
     "  -o, --output FILE  the new recording\n";
 
-static void say(const struct merge_result *r, const char *output)
+static void print_result(const struct merge_result *r, const char *output)
 {
 	printf("%s: %s of %s\n", printable(output), counted(r->pieces, "recording"),
 	       counted(r->processes, "process"));
@@ -53,6 +53,6 @@ int cmd_merge(int argc, char **argv)
 	if (want_descriptors(argc - optind < 50 ? (uint32_t)(argc - optind) + 8 : 58, &err) ||
 	    recording_merge(argv + optind, (uint32_t)(argc - optind), output, &result, &err))
 		return complain(&err);
-	say(&result, output);
+	print_result(&result, output);
 	return MP_EXIT_OK;
 }

@@ -138,7 +138,7 @@ static bool wants_blocks(const struct arguments *a)
 }
 
 /* Reads the recording.  Return: 0, or a negative errno with @err. */
-static int load(const char *path, struct arguments *a, struct model *m, struct mp_err *err)
+static int load_model(const char *path, struct arguments *a, struct model *m, struct mp_err *err)
 {
 	struct progress bar;
 	struct model_options o = {.filter = &a->filter, .progress = {progress_tell, &bar}};
@@ -250,7 +250,7 @@ static int write_report(struct arguments *a)
 {
 	struct mp_err err = {0};
 	struct model m;
-	int ret = load(a->recording, a, &m, &err);
+	int ret = load_model(a->recording, a, &m, &err);
 
 	if (ret)
 		return complain(&err);
@@ -369,7 +369,7 @@ static int take_word(struct arguments *a, const char *word)
 	return usage_error("report: unexpected argument '%s'", word);
 }
 
-static int settle(struct arguments *a)
+static int check_arguments(struct arguments *a)
 {
 	bool formats = a->outputs.n > 0;
 	struct mp_err err = {0};
@@ -426,7 +426,7 @@ static int take_options(struct arguments *a, int argc, const struct filter_optio
 	}
 	for (; !status && optind < argc; optind++)
 		status = take_word(a, o->argv[optind]);
-	return status ? status : settle(a);
+	return status ? status : check_arguments(a);
 }
 
 int cmd_report(int argc, char **argv)

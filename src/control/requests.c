@@ -38,8 +38,8 @@ bool recorder_is_ready(const struct ss_journal *j)
 
 /* Sends @line to the recorder of @pid.  @passed: as for control_ask().  Return: 0 with @answer, or a
  * negative errno with @err. */
-static int ask(pid_t pid, const char *line, struct ss_journal *j, char answer[CONTROL_ANSWER],
-	       int *passed, struct mp_err *err)
+static int send_request(pid_t pid, const char *line, struct ss_journal *j,
+			char answer[CONTROL_ANSWER], int *passed, struct mp_err *err)
 {
 	struct ss_control c;
 	int ret;
@@ -102,7 +102,7 @@ int request_send(pid_t pid, const char *line, struct ss_journal *j, struct recor
 		 struct mp_err *err)
 {
 	char answer[CONTROL_ANSWER];
-	int ret = ask(pid, line, j, answer, NULL, err);
+	int ret = send_request(pid, line, j, answer, NULL, err);
 
 	if (ret)
 		return ret;
@@ -115,7 +115,7 @@ int request_send(pid_t pid, const char *line, struct ss_journal *j, struct recor
 int request_end(pid_t pid, struct ss_journal *j, struct mp_err *err)
 {
 	char answer[CONTROL_ANSWER];
-	int ret = ask(pid, "end", j, answer, NULL, err);
+	int ret = send_request(pid, "end", j, answer, NULL, err);
 
 	return ret || !strcmp(answer, "ok") || !strcmp(answer, "ended") ? ret
 									: refused(answer, j, err);
@@ -128,7 +128,7 @@ int request_thin(pid_t pid, uint32_t least, struct mp_err *err)
 	int ret;
 
 	snprintf(line, sizeof(line), "thin %u", least);
-	ret = ask(pid, line, &j, answer, NULL, err);
+	ret = send_request(pid, line, &j, answer, NULL, err);
 	return ret || !strcmp(answer, "ok") ? ret : refused(answer, &j, err);
 }
 
@@ -139,7 +139,7 @@ int request_view(pid_t pid, uint32_t from, struct ss_journal *j, int *fd, struct
 	int ret, paused, thins;
 
 	snprintf(line, sizeof(line), "view %u", from);
-	ret = ask(pid, line, j, answer, fd, err);
+	ret = send_request(pid, line, j, answer, fd, err);
 	if (ret)
 		return ret;
 	if (*fd >= 0 && sscanf(answer, "ok %" SCNu64 " %" SCNu64 " %d %d %u", &v->time_ns,

@@ -10,7 +10,7 @@
 
 #define MOST_THINNING 12u /* allocations then represent 4096 at most */
 
-static void say(struct control_answer *answer, int ret, const char *good)
+static void set_answer(struct control_answer *answer, int ret, const char *good)
 {
 	if (ret == -ESHUTDOWN)
 		snprintf(answer->text, sizeof(answer->text), "ended");
@@ -26,7 +26,7 @@ static void say_boundary(struct control_answer *answer, int ret, const struct re
 
 	snprintf(good, sizeof(good), "ok %" PRIu64 " %" PRIu64 " %" PRIu64, ret ? 0 : b->time_ns,
 		 ret ? 0 : b->events, ret ? 0 : b->file_bytes);
-	say(answer, ret, good);
+	set_answer(answer, ret, good);
 }
 
 static void serve_save(struct recorder *r, struct control_answer *answer)
@@ -59,7 +59,7 @@ static void serve_view(struct recorder *r, uint32_t from, struct control_answer 
 	if (answer->fd >= 0)
 		close(answer->fd);
 	answer->fd = -1;
-	say(answer, ret, "");
+	set_answer(answer, ret, "");
 	if (ret != -ESHUTDOWN && err.what[0])
 		snprintf(answer->text, sizeof(answer->text), "error %s", err.what);
 }
@@ -72,7 +72,7 @@ void serve_request(void *recorder, const char *line, struct control_answer *answ
 	int ret;
 
 	if (!r) {
-		say(answer, -EAGAIN, "");
+		set_answer(answer, -EAGAIN, "");
 	} else if (!strcmp(line, "flush") && recorder_is_live_only(r)) {
 		serve_save(r, answer);
 	} else if (!strcmp(line, "flush")) {
@@ -86,13 +86,13 @@ void serve_request(void *recorder, const char *line, struct control_answer *answ
 	} else if (sscanf(line, "view %u", &number) == 1) {
 		serve_view(r, number, answer);
 	} else if (sscanf(line, "thin %u", &number) == 1 && number <= MOST_THINNING) {
-		say(answer, recorder_thin(r, number), "ok");
+		set_answer(answer, recorder_thin(r, number), "ok");
 	} else if (!strcmp(line, "end")) {
 		recorder_request_end(r);
-		say(answer, 0, "ok");
+		set_answer(answer, 0, "ok");
 	} else if (!strcmp(line, "ready")) {
-		say(answer, 0, "ok");
+		set_answer(answer, 0, "ok");
 	} else {
-		say(answer, 0, "error unknown request");
+		set_answer(answer, 0, "error unknown request");
 	}
 }

@@ -282,8 +282,8 @@ int end_abandoned(struct target *t, struct mp_err *err)
 	return ret;
 }
 
-static void say(const struct notices *n, const char *before, const struct carry *c,
-		const struct ledger *l, uint64_t missing)
+static void say_carried(const struct notices *n, const char *before, const struct carry *c,
+			const struct ledger *l, uint64_t missing)
 {
 	notice(n, "continues %s: %s (%s) carried over; mismatch %s%s", printable(before),
 	       counted(c->blocks.n, "live block"), human(c->bytes),
@@ -324,6 +324,6 @@ int take_over_orphan(struct session *s, struct target *t, const struct session_o
 			       "the live heap cannot be taken over: %s; to start a new recording, "
 			       "first: memprof detach -p %d",
 			       why.what[0] ? why.what : strerror(-ret), t->pid);
-	say(notices, before, c, &ledger, ledger_settle(&ledger, &c->losses));
+	say_carried(notices, before, c, &ledger, ledger_settle(&ledger, &c->losses));
 	return 0;
 }

@@ -39,14 +39,14 @@ struct otlp {
 	bool failed;
 };
 
-static void append(ProtobufCBuffer *base, size_t n, const uint8_t *data)
+static void append_bytes(ProtobufCBuffer *base, size_t n, const uint8_t *data)
 {
 	fwrite(data, 1, n, ((struct sink *)base)->out);
 }
 
 static bool sink_open(struct sink *s)
 {
-	*s = (struct sink){.base = {append}};
+	*s = (struct sink){.base = {append_bytes}};
 	s->out = open_memstream(&s->bytes, &s->n);
 	return s->out;
 }
@@ -363,7 +363,7 @@ static void put_request(struct otlp *o, struct sink *profiles, FILE *out)
 	Otlp__ScopeProfiles of_scope = OTLP__SCOPE_PROFILES__INIT, *ss = &of_scope;
 	Otlp__InstrumentationScope scope = OTLP__INSTRUMENTATION_SCOPE__INIT;
 	Otlp__Resource resource = OTLP__RESOURCE__INIT;
-	struct sink whole = {.base = {append}, .out = out};
+	struct sink whole = {.base = {append_bytes}, .out = out};
 	Otlp__KeyValue *kv = calloc(o->r->n + 1, sizeof(*kv));
 	Otlp__KeyValue **kvs = calloc(o->r->n + 1, sizeof(*kvs));
 	Otlp__AnyValue *value = calloc(o->r->n + 1, sizeof(*value));

@@ -34,7 +34,7 @@ struct pprof {
 	bool failed;
 };
 
-static void append(ProtobufCBuffer *base, size_t n, const uint8_t *data)
+static void append_bytes(ProtobufCBuffer *base, size_t n, const uint8_t *data)
 {
 	fwrite(data, 1, n, ((struct sink *)base)->out);
 }
@@ -443,7 +443,7 @@ int pprof_write(struct model *m, FILE *out)
 
 int pprof_write_window(struct model *m, const struct profile_window *w, FILE *out)
 {
-	struct pprof p = {.m = m, .w = w, .sink = {{append}, out}};
+	struct pprof p = {.m = m, .w = w, .sink = {{append_bytes}, out}};
 
 	p.strings = intern_new();
 	p.functions = intern_new();
@@ -518,7 +518,7 @@ static void put_nodes(struct pprof *p, const struct tree_node *n, uint64_t at[MA
 
 int pprof_write_tree(const struct tree_node *root, const char *comment, FILE *out)
 {
-	struct pprof p = {.sink = {{append}, out}};
+	struct pprof p = {.sink = {{append_bytes}, out}};
 	uint64_t at[MAX_LEVELS];
 
 	p.strings = intern_new();

@@ -108,7 +108,7 @@ static int add_stack(struct model *m, struct tree_node *root, uint32_t id, bool 
 	return ret;
 }
 
-static int compare(const struct tree_node *a, const struct tree_node *b)
+static int compare_nodes(const struct tree_node *a, const struct tree_node *b)
 {
 	int order = strcmp(a->function, b->function);
 
@@ -129,7 +129,7 @@ void tree_sort(struct tree_node *n)
 		struct tree_node **at = &sorted;
 
 		next = c->next;
-		while (*at && compare(*at, c) <= 0)
+		while (*at && compare_nodes(*at, c) <= 0)
 			at = &(*at)->next;
 		c->next = *at;
 		*at = c;

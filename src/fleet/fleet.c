@@ -434,7 +434,7 @@ static void end_some(struct fleet *f)
 }
 
 /* Pushes the last windows, and waits for them.  The limit of the time is for each. */
-static int finish(struct fleet *f, struct mp_err *err)
+static int finish_fleet(struct fleet *f, struct mp_err *err)
 {
 	struct deadline patience = deadline_in_ms(END_MS);
 	size_t left = f->members.n;
@@ -466,7 +466,7 @@ int fleet_run(const struct fleet_options *o, struct recorders *r, struct fleet_r
 			 : 0;
 	ret = ret ? ret : loop(&f, err);
 	if (!ret)
-		ret = finish(&f, err);
+		ret = finish_fleet(&f, err);
 	gone = recorders_stop(r);
 	vec_for_each (&f.members, m) {
 		(*m)->ended = true;

@@ -174,7 +174,7 @@ static bool is_due(const struct process *p, uint64_t now)
 }
 
 /* Looks at a process.  Return: false: it has ended. */
-static bool look(struct process *p, const struct process_filter *f, uint64_t now)
+static bool look_at_process(struct process *p, const struct process_filter *f, uint64_t now)
 {
 	const uint64_t start = proc_start_time(p->pid);
 	struct proc_status st;
@@ -263,7 +263,7 @@ int processes_scan(struct processes *p, const struct process_filter *f, uint32_t
 	for (size_t i = 0; i < p->list.n; i++) {
 		struct process *q = &p->list.at[i];
 
-		if (q->here && (!is_due(q, now) || look(q, f, now)))
+		if (q->here && (!is_due(q, now) || look_at_process(q, f, now)))
 			p->list.at[kept++] = *q;
 	}
 	p->list.n = kept;

@@ -50,7 +50,7 @@ struct member {
 };
 
 /* @flags: of send(2). */
-static void say(const struct host *h, const struct recorders_message *m, int flags)
+static void send_message(const struct host *h, const struct recorders_message *m, int flags)
 {
 	while (send(h->fd, m, sizeof(*m), MSG_NOSIGNAL | flags) < 0 && errno == EINTR)
 		continue;
@@ -70,7 +70,7 @@ static void on_message(void *ctx, const char *line)
 
 	snprintf(said.text, sizeof(said.text), "%s", line);
 	/* A command that is stopped must not make the recorder wait. */
-	say(m->host, &said, MSG_DONTWAIT);
+	send_message(m->host, &said, MSG_DONTWAIT);
 }
 
 static void on_error(void *ctx, const struct mp_err *err)
@@ -86,7 +86,8 @@ static void on_started(void *ctx)
 	struct member *m = ctx;
 
 	over_begin(m);
-	say(m->host, &(struct recorders_message){.news = RECORDERS_BEGUN, .pid = m->pid}, 0);
+	send_message(m->host, &(struct recorders_message){.news = RECORDERS_BEGUN, .pid = m->pid},
+		     0);
 }
 
 static void on_ended(void *ctx, const struct summary *s)
@@ -181,7 +182,7 @@ static void *member_thread(void *arg)
 	over_begin(m);
 	m->end.news = RECORDERS_ENDED;
 	m->end.pid = m->pid;
-	say(h, &m->end, 0);
+	send_message(h, &m->end, 0);
 	pthread_mutex_lock(&h->lock);
 	while (h->members.at[i] != m)
 		i++;
@@ -231,7 +232,7 @@ static void begin_member(struct host *h, pid_t pid, int last_view)
 	else
 		close(last_view);
 	snprintf(failed.text, sizeof(failed.text), "cannot start a thread: %s", strerror(-ret));
-	say(h, &failed, 0);
+	send_message(h, &failed, 0);
 }
 
 /* Ends all recordings, a few at a time: a process is stopped for a moment at the end of its recording, too, and if all ended

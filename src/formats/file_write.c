@@ -18,7 +18,7 @@ _Static_assert(LENGTHS_MAX + COLUMN_ROOM <= RAW_MAX, "no part is larger than the
 _Static_assert(EVENTS_MAX + RAW_MAX <= CHUNK_MAX, "a chunk of events can be too large");
 
 struct mpf_writer {
-	/* Until settle(), the queue's thread has all that follows, but for these three and for the error
+	/* Until wait_encoded(), the queue's thread has all that follows, but for these three and for the error
 	 * and the number of bytes in @out. */
 	struct put_queue behind;
 	bool drops; /* there is no file */
@@ -98,7 +98,7 @@ static void write_chunk(struct mpf_writer *w, enum chunk_type type)
 }
 
 /* Waits until all that was put is encoded. */
-static void settle(struct mpf_writer *w)
+static void wait_encoded(struct mpf_writer *w)
 {
 	put_queue_wait(&w->behind);
 }
@@ -106,7 +106,7 @@ static void settle(struct mpf_writer *w)
 /* Writes the current chunk unless it is empty. */
 static void end_chunk(struct mpf_writer *w)
 {
-	settle(w);
+	wait_encoded(w);
 	if ((w->n || w->events.any) && !error_of(w))
 		write_chunk(w, w->type);
 }
@@ -137,7 +137,7 @@ static int begin_item(struct mpf_writer *w, enum item kind)
 /* As begin_item(), after what was put before. */
 static int item(struct mpf_writer *w, enum item kind)
 {
-	settle(w);
+	wait_encoded(w);
 	return begin_item(w, kind);
 }
 
@@ -693,7 +693,7 @@ uint64_t mpf_bytes(const struct mpf_writer *w)
 	return chunk_writer_bytes(&w->out);
 }
 
-static int finish(struct mpf_writer *w, bool whole)
+static int finish_file(struct mpf_writer *w, bool whole)
 {
 	int ret;
 
@@ -717,10 +717,10 @@ int mpf_descriptor(const struct mpf_writer *w)
 
 int mpf_close(struct mpf_writer *w)
 {
-	return finish(w, true);
+	return finish_file(w, true);
 }
 
 int mpf_close_open_ended(struct mpf_writer *w)
 {
-	return finish(w, false);
+	return finish_file(w, false);
 }

@@ -52,7 +52,7 @@ static void give(struct put_queue *q)
 }
 
 /* Return: @n bytes for what follows @put. */
-static void *append(struct put_queue *q, const struct put *put, size_t n)
+static void *append_put(struct put_queue *q, const struct put *put, size_t n)
 {
 	uint8_t *to;
 
@@ -66,13 +66,13 @@ static void *append(struct put_queue *q, const struct put *put, size_t n)
 
 void put_queue_event(struct put_queue *q, const struct mp_event *ev)
 {
-	memcpy(append(q, &(struct put){0}, sizeof(*ev)), ev, sizeof(*ev));
+	memcpy(append_put(q, &(struct put){0}, sizeof(*ev)), ev, sizeof(*ev));
 }
 
 void put_queue_stack(struct put_queue *q, uint32_t id, uint32_t flags, const uint64_t *pc,
 		     uint32_t n)
 {
-	memcpy(append(q, &(struct put){1, id, flags, n}, n * sizeof(*pc)), pc, n * sizeof(*pc));
+	memcpy(append_put(q, &(struct put){1, id, flags, n}, n * sizeof(*pc)), pc, n * sizeof(*pc));
 }
 
 void put_queue_wait(struct put_queue *q)

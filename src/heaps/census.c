@@ -40,7 +40,7 @@ static void name_other(struct census *c, struct image *img)
 }
 
 /* Moves the list of blocks if there is only one heap; else joins the lists. */
-static int join(struct census *c)
+static int join_heaps(struct census *c)
 {
 	vec_for_each (&c->heaps, h) {
 		vec_for_each (&h->skipped, r) {
@@ -118,7 +118,7 @@ int census_take(struct census *c, struct image *img, struct mp_err *err)
 		c->busy |= h->busy;
 		c->passing |= h->passing;
 	}
-	ret = join(c);
+	ret = join_heaps(c);
 	return ret ? mp_fail(err, MP_EXIT_FAILURE, ret, "no memory for the list of blocks") : 0;
 }
 

@@ -125,7 +125,7 @@ bool stranger_is_valgrind(pid_t pid, const struct maps *maps)
 	return is;
 }
 
-static void append(const char *name, const struct map *map, struct mp_err *err)
+static void append_name(const char *name, const struct map *map, struct mp_err *err)
 {
 	size_t n = strlen(err->what);
 	char text[160];
@@ -149,7 +149,7 @@ bool stranger_append(pid_t pid, struct mp_err *err)
 		const char *name = elf ? what_is(elf) : NULL;
 
 		if (name)
-			append(name, m, err);
+			append_name(name, m, err);
 		any |= name != NULL;
 		elf_end(elf);
 		if (fd >= 0)

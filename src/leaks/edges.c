@@ -243,7 +243,7 @@ static int append_edges(struct graph *g, const struct graph *more)
 }
 
 /* Adds the edges of a share to those of the shares before it. */
-static int join(struct graph *g, struct share *sh)
+static int join_share(struct graph *g, struct share *sh)
 {
 	const uint32_t before = (uint32_t)g->to.n;
 	int ret = sh->scan.failed ? -ENOMEM : 0;
@@ -280,7 +280,7 @@ int graph_edges(struct graph *g, struct image *img, struct mp_err *err)
 		parallel_run(parts, scan_share, share);
 	for (unsigned int i = 0; i < parts && share; i++) {
 		if (!ret)
-			ret = join(g, &share[i]);
+			ret = join_share(g, &share[i]);
 		img->bytes_read += share[i].img.bytes_read;
 		vec_free(&share[i].graph.to);
 		vec_free(&share[i].graph.exact);

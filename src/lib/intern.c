@@ -58,7 +58,7 @@ static uint64_t hash_of(const struct intern *t, const struct entry *e)
 	return t->texts ? mix(e->a) : mix(e->a + mix(e->b));
 }
 
-static bool grow(struct intern *t)
+static bool grow_table(struct intern *t)
 {
 	uint32_t mask = t->mask * 2 + 1, *slot = calloc((size_t)mask + 1, sizeof(*slot));
 
@@ -97,7 +97,7 @@ static uint32_t find_entry(struct intern *t, struct entry want, bool *fresh)
 			return t->slot[at];
 	}
 	if (t->entries.n >= t->mask / 2) {
-		if (!grow(t))
+		if (!grow_table(t))
 			return 0;
 		return find_entry(t, want, fresh);
 	}

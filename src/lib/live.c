@@ -87,7 +87,7 @@ static inline unsigned int way_of(const struct bucket *b, uint64_t addr)
 }
 
 /* Sets a slot, but not whether its bucket is PASSED. */
-static inline void set(struct slot *to, const struct slot *s)
+static inline void set_slot(struct slot *to, const struct slot *s)
 {
 	to->addr_size = (to->addr_size & PASSED) | (s->addr_size & ~PASSED);
 	to->size = s->size;
@@ -186,7 +186,7 @@ static inline uint64_t place(const struct live *l, const struct slot *s, uint64_
 {
 	for (; full(&l->bucket[i]); i = next(l, i))
 		l->bucket[i].slot[0].addr_size |= PASSED;
-	set(&l->bucket[i].slot[used(&l->bucket[i])], s);
+	set_slot(&l->bucket[i].slot[used(&l->bucket[i])], s);
 	return i;
 }
 
@@ -259,7 +259,7 @@ static int move(struct live *l)
 	return 0;
 }
 
-static int grow(struct live *l)
+static int grow_buckets(struct live *l)
 {
 	return spread(l) ? move(l) : 0;
 }
@@ -285,12 +285,12 @@ int live_put(struct live *l, const struct live_block *b, struct live_block *old)
 	struct slot *s, new = {pack(b, size), (uint32_t)size, b->stack};
 
 	old->addr = 0;
-	if (l->n >= l->cap * WAYS / 100 * l->percent && grow(l))
+	if (l->n >= l->cap * WAYS / 100 * l->percent && grow_buckets(l))
 		return -ENOMEM;
 	s = find_slot(l, b->addr, &at);
 	if (s) {
 		unpack(s, old);
-		set(s, &new);
+		set_slot(s, &new);
 	} else {
 		place(l, &new, at);
 		l->n++;
@@ -327,7 +327,7 @@ static void vacate(const struct live *l, uint64_t i, struct slot *s)
 {
 	struct slot *last = &l->bucket[i].slot[used(&l->bucket[i]) - 1];
 
-	set(s, last);
+	set_slot(s, last);
 	last->addr_size = 0;
 }
 
@@ -340,7 +340,7 @@ static void pull_back(struct live *l, uint64_t hole)
 		struct slot *s = strayed(l, hole, at);
 
 		if (s) {
-			set(&l->bucket[hole].slot[WAYS - 1], s);
+			set_slot(&l->bucket[hole].slot[WAYS - 1], s);
 			vacate(l, at, s);
 			hole = at;
 		}

@@ -29,8 +29,8 @@ static const char *first_unprintable(const char *s)
 }
 
 /* Appends the bytes from @s to @end, unchanged or escaped.  Return: false if @buf is full. */
-static bool append(char *buf, size_t size, size_t *used, const char *s, const char *end,
-		   bool escape)
+static bool append_text(char *buf, size_t size, size_t *used, const char *s, const char *end,
+			bool escape)
 {
 	size_t n = (size_t)(end - s) * (escape ? ESCAPE_LENGTH : 1);
 
@@ -56,7 +56,7 @@ const char *printable_text(const char *s, char *buf, size_t size)
 	for (; *s; s = next) {
 		bool escape = !is_printable(utf8_next(&next));
 
-		if (!append(buf, size, &used, s, next, escape))
+		if (!append_text(buf, size, &used, s, next, escape))
 			break;
 	}
 	buf[used] = '\0';

@@ -408,8 +408,8 @@ static int read_tail(const char *path, struct tail *t, struct mp_err *err)
 }
 
 /* Return: 1 if what @t says is not so, 0, or a negative errno with @err filled. */
-static int load(const char *path, const struct model_options *o, const struct tail *t,
-		struct model *m, struct mp_err *err)
+static int load_recording(const char *path, const struct model_options *o, const struct tail *t,
+			  struct model *m, struct mp_err *err)
 {
 	int ret;
 
@@ -431,11 +431,11 @@ int model_load(const char *path, const struct model_options *o, struct model *m,
 
 	if (ret)
 		return ret;
-	ret = load(path, o ? o : &none, &tail, m, err);
+	ret = load_recording(path, o ? o : &none, &tail, m, err);
 	if (ret > 0) { /* the last chunks are not those of the whole recording */
 		tail = (struct tail){m->facts.end_ns, lost_frees(m)};
 		model_free(m);
-		ret = load(path, o ? o : &none, &tail, m, err);
+		ret = load_recording(path, o ? o : &none, &tail, m, err);
 	}
 	if (ret)
 		model_free(m);

@@ -134,7 +134,7 @@ static size_t take_header(char *data, size_t size, size_t n, void *arg)
 	return length;
 }
 
-static int look(void *arg, int64_t a, int64_t b, int64_t c, int64_t d)
+static int on_progress(void *arg, int64_t a, int64_t b, int64_t c, int64_t d)
 {
 	(void)a, (void)b, (void)c, (void)d;
 	return __atomic_load_n((const bool *)arg, __ATOMIC_ACQUIRE);
@@ -187,7 +187,7 @@ int http_post(struct http *h, const struct http_request *r, const bool *cancelle
 	library.setopt(h->curl, OPT_CONNECTTIMEOUT_MS, CONNECT_MS);
 	library.setopt(h->curl, OPT_TIMEOUT_MS, TOTAL_MS);
 	library.setopt(h->curl, OPT_NOPROGRESS, 0l);
-	library.setopt(h->curl, OPT_XFERINFOFUNCTION, look);
+	library.setopt(h->curl, OPT_XFERINFOFUNCTION, on_progress);
 	library.setopt(h->curl, OPT_XFERINFODATA, cancelled);
 	code = library.perform(h->curl);
 	library.free_all(headers);

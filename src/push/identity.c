@@ -24,7 +24,8 @@ static struct otlp_attribute *find_attribute(const struct identity *id, const ch
 }
 
 /* Sets a text, or if that is NULL a number.  Return: 0 or -ENOMEM. */
-static int set(struct identity *id, const char *key, size_t n, const char *text, int64_t number)
+static int set_attribute(struct identity *id, const char *key, size_t n, const char *text,
+			 int64_t number)
 {
 	struct otlp_attribute fresh = {.number = number}, *old = find_attribute(id, key, n);
 	char *copy = text ? strdup(text) : NULL;
@@ -49,7 +50,7 @@ static int set(struct identity *id, const char *key, size_t n, const char *text,
 
 static int set_text(struct identity *id, const char *key, const char *text)
 {
-	return *text ? set(id, key, strlen(key), text, 0) : 0;
+	return *text ? set_attribute(id, key, strlen(key), text, 0) : 0;
 }
 
 static int take_cgroup(struct identity *id, pid_t pid)
@@ -75,7 +76,7 @@ static int take_process(struct identity *id, pid_t pid)
 	char link[64], path[PATH_MAX];
 	struct proc_status st;
 	ssize_t n;
-	int ret = set(id, "process.pid", strlen("process.pid"), NULL, pid);
+	int ret = set_attribute(id, "process.pid", strlen("process.pid"), NULL, pid);
 
 	snprintf(link, sizeof(link), "/proc/%d/exe", proc_of(pid));
 	n = readlink(link, path, sizeof(path) - 1);
@@ -129,7 +130,7 @@ int identity_take(struct identity *id, pid_t pid, const char *const *label, size
 	for (size_t i = 0; !ret && i < n; i++) {
 		const char *equals = strchr(label[i], '=');
 
-		ret = set(id, label[i], (size_t)(equals - label[i]), equals + 1, 0);
+		ret = set_attribute(id, label[i], (size_t)(equals - label[i]), equals + 1, 0);
 	}
 	if (ret)
 		identity_free(id);

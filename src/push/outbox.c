@@ -161,7 +161,7 @@ static int open_spool(struct outbox *s, struct mp_err *err)
 	return ret ? ret : spool_open(&s->spool, s->own, s->c.limit, err);
 }
 
-static void drop(struct outbox *s)
+static void free_outbox(struct outbox *s)
 {
 	temporary_remove(s->own);
 	spool_close(&s->spool);
@@ -190,7 +190,7 @@ int outbox_open(const struct outbox_config *c, struct outbox **out, struct mp_er
 	if (!ret)
 		ret = open_spool(s, err);
 	if (ret) {
-		drop(s);
+		free_outbox(s);
 		return ret;
 	}
 	*out = s;
@@ -245,6 +245,6 @@ struct outbox_counts outbox_stop(struct outbox *s, uint64_t ms)
 		pthread_join(s->thread, NULL);
 	}
 	counts = outbox_counts(s);
-	drop(s);
+	free_outbox(s);
 	return counts;
 }

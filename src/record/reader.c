@@ -93,7 +93,7 @@ static struct batch *batch_new(uint32_t max_segments)
 }
 
 /* Drops all records of a batch.  If a flush waits for the batch, it is passed on empty. */
-static void drop(struct reader *r, struct batch *b)
+static void drop_batch(struct reader *r, struct batch *b)
 {
 	struct queue_drop dropped = {0};
 
@@ -141,7 +141,7 @@ static void hand_over(struct reader *r, struct batch *b, bool last)
 	wire_drop_blocks(b, &dropped);
 	queue_count_drop(r->shared->queue, &dropped);
 	if (!queue_put(r->shared->queue, b, QUEUE_FREES))
-		drop(r, b);
+		drop_batch(r, b);
 }
 
 /* Counts the records of a round that exceeds the queue limit.  @to: as for recent_read(); the ends of

@@ -119,7 +119,7 @@ static void on_data(void *ctx)
 	resume(ctx);
 }
 
-static void drop(struct exchange *x)
+static void drop_exchange(struct exchange *x)
 {
 	cancel(x);
 	x->state = EXCHANGE_GONE;
@@ -138,7 +138,7 @@ static void on_client(void *ctx)
 		if (!loop_add(x->h->loop, &x->client, 0))
 			return;
 	}
-	drop(x);
+	drop_exchange(x);
 }
 
 static void drop_half_closed(struct http *h, uint64_t now)
@@ -146,7 +146,7 @@ static void drop_half_closed(struct http *h, uint64_t now)
 	for (struct exchange *x = h->exchanges; x; x = x->next) {
 		if (x->half_closed && x->state == EXCHANGE_WAITING &&
 		    now - x->half_closed > HALF_CLOSED_NS)
-			drop(x);
+			drop_exchange(x);
 	}
 }
 
@@ -544,7 +544,7 @@ void http_close(struct http *h)
 	h->closing = true;
 	for (struct exchange *x = h->exchanges; x; x = x->next) {
 		if (x->suspended)
-			drop(x);
+			drop_exchange(x);
 	}
 	if (h->daemon) {
 		MHD_run(h->daemon);

@@ -99,8 +99,8 @@ struct request {
 };
 
 /* Reads the recording of @c, unless @l has it as it is now. */
-static int load(struct loaded *l, const struct recordings *r, const struct request *q,
-		const struct call *c, struct mp_err *err)
+static int load_model(struct loaded *l, const struct recordings *r, const struct request *q,
+		      const struct call *c, struct mp_err *err)
 {
 	struct model_options o = {.filter = &l->call.filter};
 	const char *path = r->at.at[c->recording].path;
@@ -161,8 +161,8 @@ static int write_to(struct sink *sink, struct answer *a, struct mp_err *err)
 }
 
 /* Looks at the recording of @c, unless @has does already. */
-static int look(struct has *has, const struct recordings *r, const struct call *c,
-		struct mp_err *err)
+static int look_at_recording(struct has *has, const struct recordings *r, const struct call *c,
+			     struct mp_err *err)
 {
 	if (has->live && !running_ended(has->live))
 		return 0;
@@ -180,10 +180,10 @@ static int read_for(struct has *has, const struct recordings *r, const struct re
 	case READ_MODEL:
 		a->m = &has->loaded.m;
 		a->counts = &has->loaded.counts;
-		return load(&has->loaded, r, q, a->call, err);
+		return load_model(&has->loaded, r, q, a->call, err);
 	case READ_LIVE:
 	case READ_STREAM:
-		ret = look(has, r, a->call, err);
+		ret = look_at_recording(has, r, a->call, err);
 		if (ret)
 			return ret;
 		a->live = has->live;
@@ -251,7 +251,7 @@ static void be_first_victim(void)
 
 /* Leaves nothing of the server in the worker: neither its clients' connections nor its way to handle
  * signals. */
-static void settle(int *sock, uint64_t memory)
+static void leave_server(int *sock, uint64_t memory)
 {
 	struct rlimit data, none = {0, 0};
 	sigset_t all;
@@ -296,7 +296,7 @@ void worker_run(int sock, const struct recordings *r, uint64_t memory)
 	long n;
 	int pipe;
 
-	settle(&sock, memory);
+	leave_server(&sock, memory);
 	for (;;) {
 		wait_for_request(sock, has.live);
 		n = message_receive(sock, text, sizeof(text) - 1, &pipe);

@@ -71,7 +71,7 @@ static void end_client(struct gather *g, struct client *c, const char *why)
 }
 
 /* The connection is closed when its output buffer is empty; frames that arrive are ignored. */
-static void finish(struct client *c)
+static void finish_client(struct client *c)
 {
 	if (c->file)
 		store_pause(c->file);
@@ -94,7 +94,7 @@ static void give_up(struct gather *g, struct client *c, const char *why, enum wi
 		n->lost(n->ctx, c->file, why);
 	else
 		n->refused(n->ctx, c->from, why);
-	finish(c);
+	finish_client(c);
 }
 
 static void fail(struct gather *g, struct client *c, int error)
@@ -197,7 +197,7 @@ static void open_file(struct gather *g, struct client *c, const struct wire_fram
 		(c->fresh ? n->begun : n->continued)(n->ctx, file, c->from);
 }
 
-static void append(struct gather *g, struct client *c, const struct wire_frame *f)
+static void append_frame(struct gather *g, struct client *c, const struct wire_frame *f)
 {
 	int ret;
 
@@ -234,7 +234,7 @@ static void complete(struct gather *g, struct client *c, const struct wire_frame
 		n->complete(n->ctx, c->file);
 		g->complete++;
 	}
-	finish(c);
+	finish_client(c);
 }
 
 /* The recording did not begin after all. */
@@ -266,7 +266,7 @@ static void take_frame(struct gather *g, struct client *c, const struct wire_fra
 	else if (!c->file)
 		end_client(g, c, "it sent a frame that is not valid");
 	else if (f->type == WIRE_DATA)
-		append(g, c, f);
+		append_frame(g, c, f);
 	else if (f->type == WIRE_END)
 		complete(g, c, f);
 	else

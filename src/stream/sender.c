@@ -89,7 +89,7 @@ static uint64_t pause_ms(const struct sender *s)
 	return most / 2 + mono_ns() / 1000 % (most / 2);
 }
 
-static void drop(struct sender *s, const char *why)
+static void drop_connection(struct sender *s, const char *why)
 {
 	pthread_mutex_lock(&s->lock);
 	s->state.drops += s->stage == STREAMING;
@@ -105,14 +105,14 @@ static void drop(struct sender *s, const char *why)
 
 static void drop_for(struct sender *s, int error)
 {
-	drop(s, strerror(-error));
+	drop_connection(s, strerror(-error));
 }
 
 static void shake(struct sender *s, int fd)
 {
 	s->stage = SHAKING;
 	if (peer_begin(&s->peer, fd, WIRE_SENDER, &s->token))
-		drop(s, s->peer.why);
+		drop_connection(s, s->peer.why);
 }
 
 /* Begins to connect to the next address. */
@@ -184,7 +184,7 @@ static int put_open(struct sender *s)
 static int hopeless(struct sender *s, int error, const char *why)
 {
 	s->error = error;
-	drop(s, why);
+	drop_connection(s, why);
 	return error;
 }
 
@@ -205,7 +205,7 @@ static int begin_at(struct sender *s, uint64_t offset)
 static int acknowledged(struct sender *s, uint64_t offset)
 {
 	if (offset < s->window.begin || offset > s->sent) {
-		drop(s, "it confirmed what was not sent");
+		drop_connection(s, "it confirmed what was not sent");
 		return -EPROTO;
 	}
 	if (offset > s->window.begin)
@@ -220,7 +220,7 @@ static void refused(struct sender *s, const struct wire_frame *f)
 
 	snprintf(why, sizeof(why), "%.*s", (int)(f->length < 150 ? f->length : 150),
 		 (const char *)f->payload);
-	drop(s, why);
+	drop_connection(s, why);
 }
 
 /* Return: 0, or a negative errno: the connection was dropped. */
@@ -231,7 +231,7 @@ static int take_frame(struct sender *s, const struct wire_frame *f)
 		return -ECONNREFUSED;
 	}
 	if (f->length) {
-		drop(s, "it sent a frame that is not valid");
+		drop_connection(s, "it sent a frame that is not valid");
 		return -EPROTO;
 	}
 	if (s->stage == OPENING && f->type == WIRE_ACK)
@@ -244,7 +244,7 @@ static int take_frame(struct sender *s, const struct wire_frame *f)
 		s->done = true;
 		return 0;
 	}
-	drop(s, "it sent a frame that is not valid");
+	drop_connection(s, "it sent a frame that is not valid");
 	return -EPROTO;
 }
 
@@ -259,9 +259,9 @@ static void receive(struct sender *s)
 		ret = 0;
 	}
 	if (ret)
-		drop(s, s->peer.why);
+		drop_connection(s, s->peer.why);
 	else if (s->stage == SHAKING && s->peer.stage == PEER_READY && put_open(s))
-		drop(s, s->peer.why);
+		drop_connection(s, s->peer.why);
 }
 
 /* Return: 0, -EAGAIN: the connection's buffer is full, or another negative errno. */
@@ -289,7 +289,7 @@ static bool is_cancelled(struct sender *s)
 	return cancelled;
 }
 
-static void fill(struct sender *s)
+static void fill_buffer(struct sender *s)
 {
 	int ret = 0;
 
@@ -303,7 +303,7 @@ static void fill(struct sender *s)
 	if (!ret && mono_ns() - s->peer.spoke_ns > ms(PEER_PING_MS))
 		ret = peer_put(&s->peer, WIRE_PING, 0, NULL, 0);
 	if (ret && ret != -EAGAIN)
-		drop(s, s->peer.why);
+		drop_connection(s, s->peer.why);
 }
 
 static void read_pipe(struct sender *s)
@@ -330,7 +330,7 @@ static void broken(struct sender *s)
 
 	receive(s);
 	if (s->stage != AWAY)
-		drop(s, why);
+		drop_connection(s, why);
 }
 
 static bool has_room(const struct sender *s)
@@ -347,9 +347,10 @@ static void check_time(struct sender *s)
 	else if (s->stage == AWAY && s->beacon >= 0)
 		announce(s);
 	else if (s->stage > AWAY && s->stage < STREAMING && now - s->begun_ns > ms(HANDSHAKE_MS))
-		drop(s, s->stage == CONNECTING ? "it cannot be reached" : "it does not answer");
+		drop_connection(s, s->stage == CONNECTING ? "it cannot be reached"
+							  : "it does not answer");
 	else if (s->stage == STREAMING && peer_alive(&s->peer))
-		drop(s, s->peer.why);
+		drop_connection(s, s->peer.why);
 	if (!s->written && s->window.begin == s->window.end)
 		s->progress_ns = now;
 }
@@ -385,7 +386,7 @@ static void step(struct sender *s)
 	else if (p[3].revents & ~POLLOUT)
 		receive(s);
 	if (s->stage == STREAMING)
-		fill(s);
+		fill_buffer(s);
 	if (s->stage > CONNECTING && peer_send(&s->peer))
 		broken(s);
 	check_time(s);

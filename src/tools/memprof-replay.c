@@ -115,7 +115,7 @@ static void refuse_recording(const char *path, const char *magic)
 	exit(2);
 }
 
-static void load(const char *path)
+static void load_events(const char *path)
 {
 	const struct replay_head *head;
 	struct stat st;
@@ -176,7 +176,7 @@ static bool has_tag(const struct slot *s, uint64_t size, uint64_t tag)
 	return !s->block || !memcmp(s->block, &tag, size < 8 ? size : 8);
 }
 
-static void fill(struct slot *s, uint64_t from, uint64_t tag)
+static void fill_slot(struct slot *s, uint64_t from, uint64_t tag)
 {
 	uint64_t most = s->size < replay.touch ? s->size : replay.touch;
 
@@ -231,7 +231,7 @@ __attribute__((noinline)) static void replay_op(struct worker *w, const struct r
 	if (op->kind == REPLAY_REALLOC)
 		w->wrong += p && !has_tag(s, old < s->size ? old : s->size, tag);
 	if (p)
-		fill(s, op->kind == REPLAY_REALLOC ? old : 0, tag);
+		fill_slot(s, op->kind == REPLAY_REALLOC ? old : 0, tag);
 }
 
 static void *work(void *arg)
@@ -398,7 +398,7 @@ int main(int argc, char **argv)
 	}
 	if (optind + 1 != argc)
 		usage(2);
-	load(argv[optind]);
+	load_events(argv[optind]);
 	divide();
 	run_workers(&r);
 	if (r.failed)

@@ -137,7 +137,7 @@ static int show(struct maker *k, struct table_found *f, struct mp_err *err)
 	return vec_push(&k->shown, e) ? out_of_memory(err) : 0;
 }
 
-static int fill(struct maker *k, struct mp_err *err)
+static int fill_table(struct maker *k, struct mp_err *err)
 {
 	vec_sort(&k->shown, k->v->sort == TABLE_NAME ? by_name : by_value);
 	vec_for_each (&k->shown, e) {
@@ -163,7 +163,7 @@ int table_make(struct model *m, const struct past *past, const struct table_view
 	vec_for_each (&found.at, f)
 		ret = ret ? ret : show(&k, f, err);
 	if (!ret)
-		ret = fill(&k, err);
+		ret = fill_table(&k, err);
 	table_rows_free(&found);
 	vec_free(&k.shown);
 	if (ret)

@@ -149,7 +149,7 @@ static int time_left(const struct top *t, const struct loop *l)
 	return l->next_ns <= now ? 0 : (int)((l->next_ns - now + MS - 1) / MS);
 }
 
-static void ask(struct top *t, struct loop *l)
+static void ask_if_due(struct top *t, struct loop *l)
 {
 	if (time_left(t, l) != 0)
 		return;
@@ -178,7 +178,7 @@ static void run_display(struct top *t, struct loop *l)
 			take_keys(t, l, p[KEYS].revents);
 		if (p[FEED].revents)
 			feed_ready(t);
-		ask(t, l);
+		ask_if_due(t, l);
 	}
 }
 

@@ -47,7 +47,7 @@ static struct cfi_value *value_of(struct run *r, uint64_t reg)
 	return column < 0 ? NULL : &r->state.column[column];
 }
 
-static void set(struct run *r, uint64_t reg, enum cfi_kind kind, int64_t number)
+static void set_rule(struct run *r, uint64_t reg, enum cfi_kind kind, int64_t number)
 {
 	struct cfi_value *v = value_of(r, reg);
 
@@ -144,31 +144,31 @@ static int do_register(struct run *r, uint8_t op, struct bytes *b)
 
 	switch (op) {
 	case DW_CFA_offset_extended:
-		set(r, reg, CFI_OFFSET, scaled(r, bytes_uleb(b)));
+		set_rule(r, reg, CFI_OFFSET, scaled(r, bytes_uleb(b)));
 		return 0;
 	case DW_CFA_offset_extended_sf:
-		set(r, reg, CFI_OFFSET, scaled(r, (uint64_t)bytes_sleb(b)));
+		set_rule(r, reg, CFI_OFFSET, scaled(r, (uint64_t)bytes_sleb(b)));
 		return 0;
 	case DW_CFA_GNU_negative_offset_extended:
-		set(r, reg, CFI_OFFSET, scaled(r, -bytes_uleb(b)));
+		set_rule(r, reg, CFI_OFFSET, scaled(r, -bytes_uleb(b)));
 		return 0;
 	case DW_CFA_val_offset:
-		set(r, reg, CFI_VAL_OFFSET, scaled(r, bytes_uleb(b)));
+		set_rule(r, reg, CFI_VAL_OFFSET, scaled(r, bytes_uleb(b)));
 		return 0;
 	case DW_CFA_val_offset_sf:
-		set(r, reg, CFI_VAL_OFFSET, scaled(r, (uint64_t)bytes_sleb(b)));
+		set_rule(r, reg, CFI_VAL_OFFSET, scaled(r, (uint64_t)bytes_sleb(b)));
 		return 0;
 	case DW_CFA_restore_extended:
 		restore(r, reg);
 		return 0;
 	case DW_CFA_undefined:
-		set(r, reg, CFI_UNDEFINED, 0);
+		set_rule(r, reg, CFI_UNDEFINED, 0);
 		return 0;
 	case DW_CFA_same_value:
-		set(r, reg, CFI_SAME, 0);
+		set_rule(r, reg, CFI_SAME, 0);
 		return 0;
 	case DW_CFA_register:
-		set(r, reg, CFI_REGISTER, (int64_t)bytes_uleb(b));
+		set_rule(r, reg, CFI_REGISTER, (int64_t)bytes_uleb(b));
 		return 0;
 	case DW_CFA_expression:
 		set_expression(r, reg, CFI_EXPRESSION, bytes_part(b, bytes_uleb(b)));
@@ -240,7 +240,7 @@ static int run_insns(struct run *r, struct bytes b)
 			ret = advance_by(r, low);
 			break;
 		case DW_CFA_offset:
-			set(r, low, CFI_OFFSET, scaled(r, bytes_uleb(&b)));
+			set_rule(r, low, CFI_OFFSET, scaled(r, bytes_uleb(&b)));
 			break;
 		case DW_CFA_restore:
 			restore(r, low);

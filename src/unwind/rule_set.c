@@ -54,7 +54,7 @@ static struct uw_rule simplify(const struct uw_full *f, uint32_t id)
 	return r;
 }
 
-static uint32_t append(struct rule_set *s, const struct uw_full *f)
+static uint32_t append_rule(struct rule_set *s, const struct uw_full *f)
 {
 	if (s->n == MAX_RULES)
 		return 0;
@@ -104,8 +104,8 @@ struct rule_set *rule_set_new(void)
 
 	if (!s)
 		return NULL;
-	append(s, &invalid);
-	if (append(s, &outermost) != UW_RULE_OUTERMOST) {
+	append_rule(s, &invalid);
+	if (append_rule(s, &outermost) != UW_RULE_OUTERMOST) {
 		rule_set_free(s);
 		return NULL;
 	}
@@ -134,7 +134,7 @@ uint32_t rule_set_add(struct rule_set *s, const struct uw_full *full)
 		if (!memcmp(&s->full[id], full, sizeof(*full)))
 			return id;
 	}
-	id = append(s, full);
+	id = append_rule(s, full);
 	if (id)
 		s->bucket[i] = id + 1;
 	return id;

@@ -90,7 +90,7 @@ static int load_rows(const struct header *h, struct rule_set *set, struct unwind
 	return 0;
 }
 
-static int load(int dir, const char *name, struct rule_set *set, struct unwind_table *t)
+static int load_table(int dir, const char *name, struct rule_set *set, struct unwind_table *t)
 {
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), ret = -EINVAL;
 	struct stat st;
@@ -171,7 +171,7 @@ int unwind_cache_table(int dir, const uint8_t *id, uint32_t id_length, Elf *elf,
 	if (dir < 0 || !id_length)
 		return unwind_table_build(elf, NULL, set, table);
 	name_of(id, id_length, name);
-	if (!load(dir, name, set, table))
+	if (!load_table(dir, name, set, table))
 		return 0;
 	ret = unwind_table_build(elf, NULL, set, table);
 	if (!ret && table->n >= LEAST_ROWS)

@@ -16,7 +16,7 @@ static uint64_t get(const struct arch_regs *regs, size_t offset)
 	return value;
 }
 
-static void set(struct arch_regs *regs, size_t offset, uint64_t value)
+static void set_word(struct arch_regs *regs, size_t offset, uint64_t value)
 {
 	memcpy(regs->raw + offset, &value, sizeof(value));
 }
@@ -28,7 +28,7 @@ static uint64_t get_pc(const struct arch_regs *regs)
 
 static void set_pc(struct arch_regs *regs, uint64_t pc)
 {
-	set(regs, A64_PC, pc);
+	set_word(regs, A64_PC, pc);
 }
 
 static uint64_t get_sp(const struct arch_regs *regs)
@@ -80,10 +80,10 @@ static long syscall_number(const struct arch_regs *regs)
 
 static void set_syscall(struct arch_regs *regs, uint64_t pc, long nr, const uint64_t args[6])
 {
-	set(regs, A64_PC, pc);
-	set(regs, A64_X8, (uint64_t)nr);
+	set_word(regs, A64_PC, pc);
+	set_word(regs, A64_X8, (uint64_t)nr);
 	for (unsigned int i = 0; i < 6; i++)
-		set(regs, X(i), args[i]);
+		set_word(regs, X(i), args[i]);
 }
 
 static long get_syscall_result(const struct arch_regs *regs)
@@ -93,7 +93,7 @@ static long get_syscall_result(const struct arch_regs *regs)
 
 static void set_number(struct arch_regs *regs, long nr)
 {
-	set(regs, A64_X8, (uint64_t)nr);
+	set_word(regs, A64_X8, (uint64_t)nr);
 }
 
 /* Calls that have done nothing if they fail with EINTR.  With a timeout on the socket: read, readv,
@@ -113,7 +113,7 @@ static bool restart_interrupted(struct arch_regs *regs)
 {
 	if ((int64_t)get(regs, X(0)) != -EINTR || !did_nothing(get(regs, A64_X8)))
 		return false;
-	set(regs, A64_PC, get_pc(regs) - A64_INSN);
+	set_word(regs, A64_PC, get_pc(regs) - A64_INSN);
 	return true;
 }
 
@@ -140,9 +140,9 @@ static long restarted_number(const uint8_t *code, size_t n)
 
 static void set_return(struct arch_regs *regs, uint64_t code, uint64_t frame, uint64_t sigreturn)
 {
-	set(regs, A64_PC, code + A64_INSN);
-	set(regs, A64_SP, frame);
-	set(regs, A64_LR, sigreturn);
+	set_word(regs, A64_PC, code + A64_INSN);
+	set_word(regs, A64_SP, frame);
+	set_word(regs, A64_LR, sigreturn);
 }
 
 const struct arch arch_aarch64 = {

@@ -92,7 +92,7 @@ static struct shape coprocessor(uint32_t w)
 
 /* blez, bgtz and their variants; in release 6 with a second register, without delay slot, and some
  * with a link. */
-static struct shape compare(uint32_t w, bool links)
+static struct shape compare_and_branch(uint32_t w, bool links)
 {
 	bool link = links && rt(w) && (!rs(w) || rs(w) == rt(w));
 
@@ -120,10 +120,10 @@ static struct shape shape_of(uint32_t w)
 		return (struct shape){ARCH_INSN_COND_JUMP, REL16, true};
 	case 0x06: /* blez */
 	case 0x07: /* bgtz */
-		return compare(w, true);
+		return compare_and_branch(w, true);
 	case 0x16: /* blezl */
 	case 0x17: /* bgtzl */
-		return compare(w, false);
+		return compare_and_branch(w, false);
 	case 0x08: /* beqc, beqzalc, bovc (before release 6 addi, which no compiler emits) */
 	case 0x18: /* bnec, bnezalc, bnvc (daddi) */
 		return (struct shape){rs(w) ? ARCH_INSN_COND_JUMP : ARCH_INSN_CALL, REL16, false};

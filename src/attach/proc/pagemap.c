@@ -174,7 +174,7 @@ static bool ask_entries(struct pagemap *p, uint64_t at, uint64_t end)
 	return true;
 }
 
-static void ask(struct pagemap *p, uint64_t at, uint64_t end)
+static void ask_pages(struct pagemap *p, uint64_t at, uint64_t end)
 {
 	p->from = at;
 	p->n = p->next = 0;
@@ -190,7 +190,7 @@ bool pagemap_next(struct pagemap *p, uint64_t at, uint64_t end, struct page_run 
 	at &= ~(uint64_t)(p->page_size - 1);
 	while (at < end) {
 		if (at < p->from || at >= p->to)
-			ask(p, at, end);
+			ask_pages(p, at, end);
 		/* Queries normally have ascending addresses. */
 		if (p->next && p->run[p->next - 1].end > at)
 			p->next = 0;

@@ -44,7 +44,7 @@ static void print_process(const struct look *l)
 	putchar('\n');
 }
 
-static int compare(struct look *look, size_t n, const struct growth_request *q)
+static int compare_looks(struct look *look, size_t n, const struct growth_request *q)
 {
 	const struct look *list[GROWTH_MAX_LOOKS];
 	struct mp_err err = {0};
@@ -120,7 +120,7 @@ int heap_diff(int argc, char **argv)
 		ret = look_read(&look[read], argv[optind + (int)read], &err);
 		read++;
 	}
-	status = ret ? growth_complain(ret, &err) : compare(look, n, &q);
+	status = ret ? growth_complain(ret, &err) : compare_looks(look, n, &q);
 	while (read--)
 		look_free(&look[read]);
 	free(look);

@@ -226,7 +226,7 @@ static void take_looks(struct target *t, enum snapshot_mode mode, const struct g
 	}
 }
 
-static int compare(const struct looks *l, const struct growth_request *q)
+static int compare_looks(const struct looks *l, const struct growth_request *q)
 {
 	const struct look *look[GROWTH_MAX_LOOKS];
 	struct mp_err err = {0};
@@ -244,7 +244,7 @@ static int compare(const struct looks *l, const struct growth_request *q)
 	return status;
 }
 
-static int finish(const struct looks *l, const struct growth_request *q)
+static int finish_looks(const struct looks *l, const struct growth_request *q)
 {
 	int status = 0;
 
@@ -254,7 +254,7 @@ static int finish(const struct looks *l, const struct growth_request *q)
 			return status;
 	}
 	if (l->n >= 2)
-		status = compare(l, q);
+		status = compare_looks(l, q);
 	else if (l->interrupted)
 		fputs("memprof: interrupted after the first look, so that there is nothing to "
 		      "compare; the process is unchanged\n",
@@ -290,7 +290,7 @@ int heap_growth_run(struct target *t, enum snapshot_mode mode, const struct grow
 		take_looks(t, mode, q, signals, l);
 		close(signals);
 		sigprocmask(SIG_SETMASK, &before, NULL);
-		status = finish(l, q);
+		status = finish_looks(l, q);
 	}
 	for (size_t i = 0; i < l->n; i++)
 		look_free(&l->at[i]);

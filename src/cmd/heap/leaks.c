@@ -410,7 +410,7 @@ static int print_leaks(struct analysis *a, struct leak_join *j, const struct com
 
 /* Joins the recording.  If that fails, the report is printed without stacks, unless they were
  * requested. */
-static int join(struct leak_join *j, struct analysis *a, const struct command *c)
+static int join_recording(struct leak_join *j, struct analysis *a, const struct command *c)
 {
 	struct mp_err err = {0};
 	int ret = join_make(j, a, &err);
@@ -438,7 +438,7 @@ static int analyse(struct target *t, const struct snapshot_plan *plan, const str
 	if (ret == -ESRCH || (ret && err.exit == MP_EXIT_NO_PROCESS))
 		status = (complain(&err), LEAKS_GONE);
 	else
-		status = ret ? status_of(ret, &err) : join(j, &a, c);
+		status = ret ? status_of(ret, &err) : join_recording(j, &a, c);
 	if (!status && a.overrun)
 		leaks_print_overrun(&a, t);
 	if (!status)

@@ -47,8 +47,8 @@ static int fastest(const void *a, const void *b)
 }
 
 /* Fills the list.  @only: shape; GROWTH_UNKNOWN: all. */
-static int fill(struct growth_list *l, const struct model *m, const struct places *p,
-		enum growth only)
+static int fill_list(struct growth_list *l, const struct model *m, const struct places *p,
+		     enum growth only)
 {
 	size_t n = 0;
 
@@ -142,7 +142,7 @@ int growth_list_write(struct model *m, const struct growth_list_options *o, FILE
 
 	if (ret)
 		return ret;
-	ret = fill(&l, m, &p, o->only);
+	ret = fill_list(&l, m, &p, o->only);
 	if (!ret)
 		ret = write_growth(&l, m, &o->view, out);
 	free(l.at);

@@ -57,7 +57,7 @@ static size_t slot_of(const uint64_t *size, size_t slots, uint64_t n)
 	return i;
 }
 
-static int grow(struct grouper *g)
+static int grow_table(struct grouper *g)
 {
 	size_t slots = g->slots ? g->slots * 2 : 1024;
 	uint64_t *size = calloc(slots, sizeof(*size));
@@ -90,7 +90,7 @@ static int size_place(struct grouper *g, uint64_t size, uint32_t *place)
 	size_t i;
 	int ret;
 
-	if (2 * g->used >= g->slots && grow(g))
+	if (2 * g->used >= g->slots && grow_table(g))
 		return -ENOMEM;
 	i = slot_of(g->size, g->slots, size);
 	if (!g->size[i]) {

@@ -141,7 +141,7 @@ static int find_garbage(struct sorter *s, const uint8_t *leaked, uint8_t *garbag
 	return spread(s, garbage, leaked);
 }
 
-static int drop(struct sorter *s, struct leaks *l, const uint8_t *garbage)
+static int drop_garbage(struct sorter *s, struct leaks *l, const uint8_t *garbage)
 {
 	uint32_t *keep = calloc(l->direct.n + 1, sizeof(*keep));
 	uint32_t count = l->total_count;
@@ -175,7 +175,7 @@ int python_garbage(struct leaks *l, const struct graph *g, struct image *img)
 	if (!ret)
 		ret = find_garbage(&s, leaked, garbage);
 	if (!ret)
-		ret = drop(&s, l, garbage);
+		ret = drop_garbage(&s, l, garbage);
 	vec_free(&s.queue);
 	free(s.lost);
 	free(s.buf);

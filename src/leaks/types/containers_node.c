@@ -58,8 +58,8 @@ static bool collect_chain(struct dwarf_walk *w, const struct dwarf_layout *l,
 }
 
 /* Claims the nodes and adds the container, unless it was found @good.  Frees the nodes. */
-static void settle(struct dwarf_walk *w, const struct dwarf_layout *l, struct dwarf_nodes *nodes,
-		   bool good, struct container *c)
+static void claim_nodes(struct dwarf_walk *w, const struct dwarf_layout *l,
+			struct dwarf_nodes *nodes, bool good, struct container *c)
 {
 	if (nodes->list.n && !c->first)
 		c->first = w->g->block[nodes->list.at[0]].addr;
@@ -101,7 +101,7 @@ static bool take_list(struct dwarf_walk *w, uint64_t addr, const struct dwarf_la
 	good = collect_chain(w, l, &nodes, p[NEXT], l->at[NEXT] - l->at[HEADER],
 			     addr + l->at[HEADER], p[COUNT]) &&
 	       nodes.list.n == p[COUNT];
-	settle(w, l, &nodes, good, &c);
+	claim_nodes(w, l, &nodes, good, &c);
 	return true;
 }
 
@@ -181,7 +181,7 @@ static bool take_tree(struct dwarf_walk *w, uint64_t addr, const struct dwarf_la
 		for (; level < end && good; level++)
 			good = collect_children(w, l, &nodes, nodes.list.at[level], p[TREE_COUNT]);
 	}
-	settle(w, l, &nodes, good && nodes.list.n == p[TREE_COUNT], &c);
+	claim_nodes(w, l, &nodes, good && nodes.list.n == p[TREE_COUNT], &c);
 	return true;
 }
 
@@ -241,7 +241,7 @@ static bool take_hash(struct dwarf_walk *w, uint64_t addr, const struct dwarf_la
 		c.blocks = 1;
 		c.bytes = w->g->block[table].size;
 	}
-	settle(w, l, &nodes, good, &c);
+	claim_nodes(w, l, &nodes, good, &c);
 	return true;
 }
 

@@ -123,7 +123,7 @@ static int sample(struct shape_kind *k, uint32_t block)
 }
 
 /* Looks at the kinds that a block's pointers lead to: its own, or in most cases another one. */
-static int look(struct shapes *s, uint32_t i)
+static int look_at_block(struct shapes *s, uint32_t i)
 {
 	const struct graph *g = s->g;
 	const uint32_t begin = g->first[i], end = g->first[i + 1];
@@ -157,6 +157,6 @@ int shape_kinds(struct shapes *s)
 	int ret = number_kinds(s);
 
 	for (uint32_t i = 0; i < s->g->n && !ret; i++)
-		ret = look(s, i);
+		ret = look_at_block(s, i);
 	return ret;
 }

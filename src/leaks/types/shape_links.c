@@ -248,7 +248,7 @@ static bool is_of_type(const struct shapes *s, const struct shape_odd *o)
 	}
 }
 
-static void settle(struct reader *r, const struct shape_odd *o)
+static void settle_odd_slot(struct reader *r, const struct shape_odd *o)
 {
 	struct shapes *s = r->s;
 	struct shape_slot *slot = &s->kinds.at[o->kind].nodes->slot[o->slot];
@@ -275,7 +275,7 @@ static void adopt_all(struct reader *r)
 	for (size_t i = 0; i < r->s->odd.n && !r->failed; i++) {
 		const struct shape_odd o = r->s->odd.at[i];
 
-		settle(r, &o);
+		settle_odd_slot(r, &o);
 	}
 }
 

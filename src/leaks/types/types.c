@@ -56,7 +56,7 @@ static struct class *slot_of(struct class *slot, size_t size, uint64_t vtable)
 	return &slot[i];
 }
 
-static bool grow(struct types *t)
+static bool grow_types(struct types *t)
 {
 	size_t size = t->size ? t->size * 2 : 1024;
 	struct class *fresh;
@@ -145,7 +145,7 @@ bool types_class(struct types *t, uint64_t word, struct type *out)
 	const struct image_map *m;
 	struct class *c;
 
-	if (word < 4096 || word % t->img->arch->word_size || !grow(t))
+	if (word < 4096 || word % t->img->arch->word_size || !grow_types(t))
 		return false;
 	c = slot_of(t->slot, t->size, word);
 	if (!c->vtable) {

@@ -348,8 +348,8 @@ static int set_suppressions(struct filter *f, const char *label, const char *fil
 	return ret < 0 ? mp_fail(err, MP_EXIT_USAGE, ret, "%s: %s", label, why.what) : ret;
 }
 
-static int set(struct filter *f, uint32_t index, const char *label, const char *value,
-	       struct mp_err *err)
+static int set_condition(struct filter *f, uint32_t index, const char *label, const char *value,
+			 struct mp_err *err)
 {
 	const struct row *row = &table[index];
 	bool again = f->given >> index & 1;
@@ -381,7 +381,8 @@ int filter_set_as(struct filter *f, const char *name, const char *label, const c
 {
 	for (uint32_t i = 0; i < ROWS; i++) {
 		if (same_words(table[i].name, name))
-			return set(f, i, label ? label : option(table[i].name), value, err);
+			return set_condition(f, i, label ? label : option(table[i].name), value,
+					     err);
 	}
 	return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "'%.100s' is not the name of a filter", name);
 }

@@ -89,7 +89,7 @@ static struct verdict *slot_of(const struct verdicts *t, uint64_t pc)
 	}
 }
 
-static int grow(struct verdicts *t)
+static int grow_verdicts(struct verdicts *t)
 {
 	struct verdicts bigger = *t;
 
@@ -111,7 +111,7 @@ static const struct verdict *verdict(struct verdicts *t, uint64_t pc, int *ret, 
 {
 	struct verdict *v;
 
-	if (t->n >= t->cap / 2 && grow(t)) {
+	if (t->n >= t->cap / 2 && grow_verdicts(t)) {
 		*ret = mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 		return NULL;
 	}

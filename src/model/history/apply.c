@@ -84,7 +84,8 @@ static int add_live(const struct teller *t, const struct model_block *b, const s
 }
 
 /* Ends a block that is live at the address of @b, which is not followed itself; nor is its chain. */
-static int drop(const struct teller *t, const struct model_block *b, const struct mp_event *ev)
+static int drop_block(const struct teller *t, const struct model_block *b,
+		      const struct mp_event *ev)
 {
 	struct model_block lost;
 
@@ -130,7 +131,7 @@ static int allocated(const struct teller *t, const struct mp_event *ev, struct p
 	b.chain = chain;
 	t->h->allocations++;
 	dropped = is_dropped(t->h, &b);
-	ret = dropped ? drop(t, &b, ev) : add_live(t, &b, ev);
+	ret = dropped ? drop_block(t, &b, ev) : add_live(t, &b, ev);
 	th->last_alloc = ev->flags & EV_F_CARRIED ? 0 : b.addr;
 	th->block_is_last = false;
 	if (!ret && !dropped)

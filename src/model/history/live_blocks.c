@@ -197,7 +197,7 @@ static uint64_t room_from(struct live_part *p, uint64_t i)
 	return i;
 }
 
-static int grow(const struct live_blocks *l, struct live_part *p)
+static int grow_part(const struct live_blocks *l, struct live_part *p)
 {
 	struct live_part bigger;
 
@@ -347,7 +347,7 @@ int live_blocks_put(struct live_blocks *l, const struct model_block *b, struct m
 	old->addr = 0;
 	if (!b->addr)
 		return 0;
-	if (p->n >= p->cap * WAYS * LOAD / 100 && grow(l, p))
+	if (p->n >= p->cap * WAYS * LOAD / 100 && grow_part(l, p))
 		return -ENOMEM;
 	at = find_place(p, h, b->addr);
 	if (at.way < WAYS) {
@@ -385,7 +385,7 @@ static void vacate(struct live_part *p, uint64_t i, unsigned int way)
 
 /* Moves a block that went past the bucket @hole, which now has room, back, and so on for the bucket of that
  * block. */
-static void fill(struct live_part *p, uint64_t hole)
+static void fill_hole(struct live_part *p, uint64_t hole)
 {
 	for (uint64_t at = hole; past(&p->bucket[at]);) {
 		unsigned int way;
@@ -413,7 +413,7 @@ bool live_blocks_take(struct live_blocks *l, uint64_t addr, struct model_block *
 	at.part->n--;
 	vacate(at.part, at.bucket, at.way);
 	if (past(&at.part->bucket[at.bucket]))
-		fill(at.part, at.bucket);
+		fill_hole(at.part, at.bucket);
 	return true;
 }
 

@@ -3,7 +3,7 @@
 
 #define FIRST_GAP_NS 100000000u
 
-static void join(struct thinned_period *to, const struct thinned_period *next)
+static void join_periods(struct thinned_period *to, const struct thinned_period *next)
 {
 	to->from_ns = next->from_ns < to->from_ns ? next->from_ns : to->from_ns;
 	to->to_ns = next->to_ns > to->to_ns ? next->to_ns : to->to_ns;
@@ -24,7 +24,7 @@ static void join_near(struct thinned *t)
 
 	for (uint32_t i = 1; i < t->n; i++) {
 		if (is_near(t, &t->period[last], t->period[i].from_ns))
-			join(&t->period[last], &t->period[i]);
+			join_periods(&t->period[last], &t->period[i]);
 		else
 			t->period[++last] = t->period[i];
 	}
@@ -39,7 +39,7 @@ void thinned_add_many(struct thinned *t, uint64_t from_ns, uint64_t to_ns, uint8
 	if (!t->gap_ns)
 		t->gap_ns = FIRST_GAP_NS;
 	if (t->n && is_near(t, &t->period[t->n - 1], from_ns)) {
-		join(&t->period[t->n - 1], &p);
+		join_periods(&t->period[t->n - 1], &p);
 		return;
 	}
 	while (t->n == THINNED_PERIODS) {

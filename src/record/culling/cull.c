@@ -169,7 +169,7 @@ static int take_node(struct cull *c, uint32_t *at)
 
 /* Appends an event, which follows @before in its chain.  @at: set to its node, or NONE if it was written
  * at once. */
-static int append(struct cull *c, const struct mp_event *ev, uint32_t before, uint32_t *at)
+static int append_event(struct cull *c, const struct mp_event *ev, uint32_t before, uint32_t *at)
 {
 	struct node *n;
 
@@ -382,7 +382,7 @@ int cull_begin(struct cull *c, const struct mp_event *ev, uint32_t *number)
 	int ret = t ? weigh(c) : -ENOMEM;
 
 	if (!ret)
-		ret = append(c, ev, NONE, number);
+		ret = append_event(c, ev, NONE, number);
 	if (ret)
 		return ret;
 	t->addr = ev->addr;
@@ -403,7 +403,7 @@ int cull_end(struct cull *c, uint32_t number, const struct mp_event *ev)
 	flag(&said, ev->addr, t);
 	node(c, number)->has_number = false;
 	if (is_partly_written(c, number)) {
-		if (append(c, &said, NONE, &at))
+		if (append_event(c, &said, NONE, &at))
 			return -ENOMEM;
 		return limit(c);
 	}
@@ -415,7 +415,7 @@ int cull_resize(struct cull *c, uint32_t number, const struct mp_event *ev,
 		struct cull_realloc *begun)
 {
 	node(c, number)->has_number = false;
-	if (append(c, ev, number, &begun->node)) {
+	if (append_event(c, ev, number, &begun->node)) {
 		begun->node = NONE;
 		return -ENOMEM;
 	}
@@ -437,7 +437,7 @@ static int put_resized(struct cull *c, uint32_t begin, const struct mp_event *ev
 		flag(&said, ev->old_addr, t);
 	if (ev->addr)
 		t->addr = ev->addr;
-	return append(c, &said, begin, at);
+	return append_event(c, &said, begin, at);
 }
 
 int cull_resized(struct cull *c, const struct cull_realloc *begun, const struct mp_event *ev,
@@ -468,7 +468,7 @@ int cull_put(struct cull *c, const struct mp_event *ev)
 	if (ev->kind == EV_FREE)
 		flag(&said, ev->addr, t);
 	ret = ev->kind == EV_REALLOC_END ? put_resized(c, NONE, ev, &at)
-					 : append(c, &said, NONE, &at);
+					 : append_event(c, &said, NONE, &at);
 	return ret ? ret : limit(c);
 }
 

@@ -51,7 +51,7 @@ static int add_end(struct batch *b, const struct ring *r, uint64_t position,
 }
 
 /* Return: whether the record at @position is not to be looked at again. */
-static bool look(const struct ring *r, uint64_t position, uint64_t to, struct batch *b)
+static bool look_at_record(const struct ring *r, uint64_t position, uint64_t to, struct batch *b)
 {
 	struct mpr_header h = header_at(r, position);
 
@@ -85,7 +85,7 @@ uint32_t recent_ends(struct ss_thread *t, const struct ring *r, uint64_t to, str
 		for (uint64_t bits = t->open[word]; bits; bits &= bits - 1) {
 			uint32_t bit = (uint32_t)__builtin_ctzll(bits);
 
-			if (look(r, position_of(r, word, bit), to, b))
+			if (look_at_record(r, position_of(r, word, bit), to, b))
 				t->open[word] &= ~(1ull << bit);
 		}
 	}

@@ -30,7 +30,7 @@ void sorter_start(struct sorter *s, struct queue *q, bool thread)
 }
 
 /* Frees the batch @done, of which @rest gets what is left. */
-static void finish(struct sorter *s, struct sorted *done, struct order_rest *rest)
+static void finish_sorting(struct sorter *s, struct sorted *done, struct order_rest *rest)
 {
 	if (rest)
 		order_rest(&done->order, rest);
@@ -43,7 +43,7 @@ static void finish(struct sorter *s, struct sorted *done, struct order_rest *res
 static struct sorted *next_alone(struct sorter *s)
 {
 	if (s->current)
-		finish(s, s->current, &s->rest);
+		finish_sorting(s, s->current, &s->rest);
 	take_batch(s, 0);
 	return &s->slot[0];
 }
@@ -57,7 +57,7 @@ static struct sorted *next_of_thread(struct sorter *s)
 	struct order_rest rest = {0};
 
 	if (done)
-		finish(s, done, again ? &rest : NULL);
+		finish_sorting(s, done, again ? &rest : NULL);
 	if (done && !again)
 		handover_give(&s->thread);
 	handover_wait_but(&s->thread, again ? 0 : 1);

@@ -159,8 +159,8 @@ static bool same_code(const struct mp_module *a, const struct mp_module *b)
 }
 
 /* Return: 1 if the file already has @m, 0 if not, or a negative errno with @err filled. */
-static int compare(const struct merge_output *o, const struct mp_module *m, uint32_t process,
-		   struct mp_err *err)
+static int has_module(const struct merge_output *o, const struct mp_module *m, uint32_t process,
+		      struct mp_err *err)
 {
 	for (size_t i = o->modules.n; i > 0; i--) {
 		const struct merge_module *k = &o->modules.at[i - 1];
@@ -186,7 +186,7 @@ int merge_output_module(struct merge_output *o, const struct mp_module *m, uint3
 			struct mp_err *err)
 {
 	struct merge_module own = {*m, process};
-	int ret = compare(o, m, process, err);
+	int ret = has_module(o, m, process, err);
 	char *path;
 
 	if (ret)

@@ -45,8 +45,8 @@ static int suits(const struct model *m, struct mp_err *err)
 }
 
 /* Compares the two sides.  Return: 0 or a negative errno with @err. */
-static int compare(struct answer *a, struct model *with, int (*write)(const struct diff *d, FILE *),
-		   struct mp_err *err)
+static int write_comparison(struct answer *a, struct model *with,
+			    int (*write)(const struct diff *d, FILE *), struct mp_err *err)
 {
 	struct diff_side before = {.m = a->m}, after = {.m = with};
 	enum cost cost = cost_of[call_word(a->call, "cost")];
@@ -79,11 +79,11 @@ static int answer(struct answer *a, int (*write)(const struct diff *d, FILE *), 
 			       "diff: with=ID names the other recording, at=TIME and with_at=TIME "
 			       "two moments");
 	if (!id)
-		return compare(a, a->m, write, err);
+		return write_comparison(a, a->m, write, err);
 	if (!recordings_find(a->recordings, id, &index))
 		return mp_fail(err, MP_EXIT_USAGE, -ENOENT, "with: data not found");
 	if (index == a->call->recording)
-		return compare(a, a->m, write, err);
+		return write_comparison(a, a->m, write, err);
 	if (a->call->in_map)
 		return mp_fail(
 		    err, MP_EXIT_USAGE, -EINVAL,
@@ -93,7 +93,7 @@ static int answer(struct answer *a, int (*write)(const struct diff *d, FILE *), 
 		return ret;
 	ret = suits(&with, err);
 	if (!ret)
-		ret = compare(a, &with, write, err);
+		ret = write_comparison(a, &with, write, err);
 	model_free(&with);
 	return ret;
 }

@@ -36,7 +36,7 @@ static int add_stacks(struct model *m, struct mp_err *err)
 }
 
 /* Fills @m with what the list needs.  Return: 0, or a negative errno with @err. */
-static int load(const char *path, struct model *m, struct mp_err *err)
+static int load_facts(const char *path, struct model *m, struct mp_err *err)
 {
 	int ret = quick_load(path, m, err);
 
@@ -112,7 +112,7 @@ static int describe(const struct recording *r, char **text, bool *readable)
 	*readable = false;
 	out = open_memstream(text, &size);
 	g = out ? json_begin(out, false) : NULL;
-	if (g && !load(r->path, &m, &err)) {
+	if (g && !load_facts(r->path, &m, &err)) {
 		*readable = true;
 		write_recording(g, &m);
 		model_free(&m);

@@ -117,7 +117,7 @@ static int add_map(struct maker *k, const struct mp_event *ev)
 
 /* Applies what was begun by thread @tid, or by any if it is 0, or where @addr and @size say that it has
  * succeeded: another call got the memory.  Return: 0 or -ENOMEM. */
-static int settle(struct maker *k, uint32_t tid, uint64_t addr, uint64_t size)
+static int apply_begun(struct maker *k, uint32_t tid, uint64_t addr, uint64_t size)
 {
 	size_t kept = 0;
 	int ret = 0;
@@ -168,7 +168,7 @@ static int end_remap(struct maker *k, const struct mp_event *ev)
 		ret = unmap(k, begun.addr, begun.size, ev);
 	}
 	if (!ret)
-		ret = settle(k, ev->tid, ev->addr, ev->size);
+		ret = apply_begun(k, ev->tid, ev->addr, ev->size);
 	return ret ? ret : add_map(k, &made);
 }
 
@@ -180,11 +180,11 @@ static int take_call(struct maker *k, const struct mp_event *ev)
 
 	switch (ev->kind) {
 	case EV_MAP:
-		ret = settle(k, ev->tid, ev->addr, ev->size);
+		ret = apply_begun(k, ev->tid, ev->addr, ev->size);
 		return ret ? ret : add_map(k, ev);
 	case EV_UNMAP:
 	case EV_REMAP_BEGIN:
-		ret = settle(k, ev->tid, 0, 0);
+		ret = apply_begun(k, ev->tid, 0, 0);
 		return ret ? ret : vec_push(&k->begun, *ev);
 	case EV_UNMAP_FAILED:
 		take_begun(k, ev->tid, &begun);
@@ -238,8 +238,8 @@ static uint32_t seen_before(const struct maker *k, const struct mp_map_usage *u,
 }
 
 /* Gives a part of the mapping @u that no call is known for to the map *@seen, made if it is NO_MAP. */
-static int fill(struct maker *k, const struct mp_map_usage *u, struct map_pieces *fresh,
-		const struct map_piece *part, uint32_t *seen)
+static int add_unknown_part(struct maker *k, const struct mp_map_usage *u, struct map_pieces *fresh,
+			    const struct map_piece *part, uint32_t *seen)
 {
 	struct map_piece piece = *part;
 	struct map *map;
@@ -305,7 +305,8 @@ static int take_mapping(struct maker *k, const struct mp_map_usage *u, struct ma
 		part.end = p->end < u->end ? p->end : u->end;
 		if (k->l->at.at[p->map].source.known) {
 			gap.end = part.start;
-			if (fill(k, u, fresh, &gap, &seen) || vec_push(&fresh->at, part))
+			if (add_unknown_part(k, u, fresh, &gap, &seen) ||
+			    vec_push(&fresh->at, part))
 				return -ENOMEM;
 			gap.start = part.end;
 		}
@@ -315,7 +316,7 @@ static int take_mapping(struct maker *k, const struct mp_map_usage *u, struct ma
 		}
 	}
 	gap.end = u->end;
-	if (fill(k, u, fresh, &gap, &seen))
+	if (add_unknown_part(k, u, fresh, &gap, &seen))
 		return -ENOMEM;
 	share(k, u, fresh, first);
 	return 0;
@@ -422,7 +423,7 @@ static int take_looks(struct maker *k, uint64_t until_ns)
 	       k->m->facts.map_usage.at[k->look].time_ns < until_ns) {
 		size_t to = look_end(k->m, k->look);
 
-		ret = settle(k, 0, 0, 0);
+		ret = apply_begun(k, 0, 0, 0);
 		if (!ret)
 			ret = take_look(k, k->look, to);
 		k->look = to;
@@ -494,7 +495,7 @@ int map_list_make(const struct model *m, struct map_list *l, struct mp_err *err)
 
 	*l = (struct map_list){0};
 	ret = model_replay(m, &sink, NULL, err);
-	if (!ret && (take_looks(&k, UINT64_MAX) || settle(&k, 0, 0, 0)))
+	if (!ret && (take_looks(&k, UINT64_MAX) || apply_begun(&k, 0, 0, 0)))
 		ret = mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	vec_free(&k.pieces.at);
 	vec_free(&k.begun);

@@ -25,7 +25,7 @@ struct regions {
 };
 
 /* Joins ranges that touch.  Chunks of glibc are next to each other, so few ranges remain. */
-static void join(struct regions *r)
+static void join_regions(struct regions *r)
 {
 	size_t n = 0;
 
@@ -76,7 +76,7 @@ static int on_block(void *ctx, const struct model_block *b)
 	if (vec_push(&r->at, range))
 		return -ENOMEM;
 	if (r->at.n >= 2 * r->joined + SLACK)
-		join(r);
+		join_regions(r);
 	return 0;
 }
 
@@ -134,7 +134,7 @@ int answer_regions(struct answer *a, struct mp_err *err)
 			       "addresses of its own");
 	ret = model_replay(a->m, &sink, NULL, err);
 	if (!ret) {
-		join(&r);
+		join_regions(&r);
 		ret = write_regions(&r, err);
 	}
 	vec_free(&r.at);

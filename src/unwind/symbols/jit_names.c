@@ -203,7 +203,7 @@ void jit_names_leave_out(struct jit_names *j)
 }
 
 /* Return: "new | old", or NULL if out of memory. */
-static char *join(const struct entry *e, bool incomplete)
+static char *join_names(const struct entry *e, bool incomplete)
 {
 	size_t n = sizeof(" | ...");
 	char *text, *to;
@@ -235,7 +235,7 @@ uint32_t jit_names_find(struct jit_names *j, uint64_t address, struct mp_symbol 
 		return 1;
 	}
 	if (!e->joined)
-		e->joined = join(e, incomplete);
+		e->joined = join_names(e, incomplete);
 	*out = (struct mp_symbol){.function = e->joined, .raw_function = e->joined};
 	return e->joined ? 1 : 0;
 }
