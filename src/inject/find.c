@@ -9,7 +9,7 @@
 
 bool session_is_path(const char *path)
 {
-	return strstr(path, "/memfd:" SS_NAME) != NULL;
+	return strstr(path, SS_PATH) != NULL;
 }
 
 uint64_t session_find(const struct maps *maps, uint64_t *length)

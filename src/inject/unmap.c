@@ -51,7 +51,7 @@ static bool is_block(pid_t pid, const char *fd)
 	if (n < 0)
 		return false;
 	to[n] = 0;
-	return !strncmp(to, "/memfd:" SS_NAME, strlen("/memfd:" SS_NAME));
+	return !strncmp(to, SS_PATH, strlen(SS_PATH));
 }
 
 int session_leaked_fd(pid_t pid)

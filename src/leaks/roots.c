@@ -11,13 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "formats/session.h"
-#include "leaks/scan.h"
 #include "leaks/kernel_roots.h"
+#include "leaks/scan.h"
 #include "leaks/tcb.h"
 
-#define BUFFER	(1u << 20)
-#define PAGE	4096u
-#define SESSION "/memfd:" SS_NAME
+#define BUFFER (1u << 20)
+#define PAGE   4096u
 
 struct scanner {
 	struct scan scan;
@@ -217,7 +216,7 @@ static void scan_map(struct scanner *s, const struct image_map *m)
 	struct interval iv = {.start = m->start, .map = m};
 
 	/* The recorder's rings contain addresses of blocks, but not as pointers of the program. */
-	if (!strncmp(m->path, SESSION, sizeof(SESSION) - 1)) {
+	if (!strncmp(m->path, SS_PATH, strlen(SS_PATH))) {
 		s->cover->skipped_bytes += m->end - m->start;
 		return;
 	}

@@ -69,6 +69,19 @@ class Join(t.Case):
         self.assertEqual(said["known_bytes"] + said["unknown_bytes"], report["leaked"]["bytes"])
         self.assertEqual((said["freed_count"], said["uncertain_count"]), (0, 0))
 
+    def test_session(self):
+        """memprof's own mapping, to which a block's words may lead, is not reported as the block's file"""
+        p = self.planted()
+        self.record_on(p)
+        _, report = self.leaks(p)
+        block = int(report["clusters"][0]["samples"][0], 16)
+        session = next(int(line.split("-")[0], 16) for line in t.maps(p.pid).splitlines() if "memprof-session" in line)
+        with open(f"/proc/{p.pid}/mem", "r+b", buffering=0) as mem:
+            mem.seek(block + 16)
+            mem.write((session + 64).to_bytes(8, "little"))
+        r, report = self.leaks(p)
+        self.assertEqual([c["owner"] for c in report["clusters"] if "memfd" in (c["owner"] or "")], [], r.stdout)
+
     def test_live(self):
         """leaks beside a recorder shows stack, age and thread of every leak since the recording began"""
         p = self.planted()

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "formats/session.h"
 #include "lib/utf8.h"
 #include "unwind/symbols/symbols.h"
 
@@ -190,6 +191,12 @@ static size_t text_length(const char *s, size_t n)
 	return n >= TEXT_MIN ? n : 0;
 }
 
+/* What the agent leaves below a stack pointer can get into a block: it says nothing of the block. */
+static bool is_file(const struct image_map *m)
+{
+	return m->path[0] == '/' && strncmp(m->path, SS_PATH, strlen(SS_PATH)) != 0;
+}
+
 /* Printable bytes can also be addresses: then every word is one. */
 static bool are_addresses(const struct types *t, const char *content, size_t n)
 {
@@ -217,7 +224,7 @@ void types_of(struct types *t, const void *content, size_t n, struct type *out)
 
 		zeros += !word;
 		addresses += m != NULL;
-		if (m && m->path[0] == '/' && !out->owner)
+		if (m && !out->owner && is_file(m))
 			out->owner = m->path;
 	}
 	if (zeros == words)
