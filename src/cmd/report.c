@@ -369,7 +369,7 @@ static int take_word(struct arguments *a, const char *word)
 	return usage_error("report: unexpected argument '%s'", word);
 }
 
-static int check_arguments(struct arguments *a)
+static int settle_arguments(struct arguments *a)
 {
 	bool formats = a->outputs.n > 0;
 	struct mp_err err = {0};
@@ -426,7 +426,7 @@ static int take_options(struct arguments *a, int argc, const struct filter_optio
 	}
 	for (; !status && optind < argc; optind++)
 		status = take_word(a, o->argv[optind]);
-	return status ? status : check_arguments(a);
+	return status ? status : settle_arguments(a);
 }
 
 int cmd_report(int argc, char **argv)

@@ -18,8 +18,8 @@ _Static_assert(LENGTHS_MAX + COLUMN_ROOM <= RAW_MAX, "no part is larger than the
 _Static_assert(EVENTS_MAX + RAW_MAX <= CHUNK_MAX, "a chunk of events can be too large");
 
 struct mpf_writer {
-	/* Until wait_encoded(), the queue's thread has all that follows, but for these three and for the error
-	 * and the number of bytes in @out. */
+	/* Until wait_encoded(), the queue's thread has all that follows, but for these three and for
+	 * the error and the number of bytes in @out. */
 	struct put_queue behind;
 	bool drops; /* there is no file */
 	uint64_t base;

@@ -18,8 +18,6 @@
 #define SS_VERSION 9u
 /* Name of the memfd, by which status and detach find a session */
 #define SS_NAME "memprof-session"
-/* How paths of its mappings, and its links in /proc/PID/fd, begin */
-#define SS_PATH "/memfd:" SS_NAME
 
 #define SS_MAX_HOOKS   192  /* hooks that are inserted at the same time */
 #define SS_MAX_NAMES   1024 /* functions that were ever hooked */

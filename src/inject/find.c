@@ -9,7 +9,9 @@
 
 bool session_is_path(const char *path)
 {
-	return strstr(path, SS_PATH) != NULL;
+	static const char start[] = "/memfd:" SS_NAME;
+
+	return !strncmp(path, start, sizeof(start) - 1);
 }
 
 uint64_t session_find(const struct maps *maps, uint64_t *length)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "inject/find.h"
 #include "inject/internal.h"
 #include "lib/fault.h"
 
@@ -51,7 +52,7 @@ static bool is_block(pid_t pid, const char *fd)
 	if (n < 0)
 		return false;
 	to[n] = 0;
-	return !strncmp(to, SS_PATH, strlen(SS_PATH));
+	return session_is_path(to);
 }
 
 int session_leaked_fd(pid_t pid)

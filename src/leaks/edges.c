@@ -199,10 +199,8 @@ static int append_exact(struct graph *g, const struct graph *more, size_t before
 {
 	const unsigned int shift = before % 64;
 
-	while (more->exact.n && g->exact.n < before / 64 + more->exact.n + 1) {
-		if (vec_push(&g->exact, 0))
-			return -ENOMEM;
-	}
+	if (more->exact.n && vec_reach(&g->exact, before / 64 + more->exact.n))
+		return -ENOMEM;
 	for (size_t i = 0; i < more->exact.n; i++) {
 		const uint64_t bits = more->exact.at[i];
 

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "formats/session.h"
+#include "inject/find.h"
 #include "leaks/kernel_roots.h"
 #include "leaks/scan.h"
 #include "leaks/tcb.h"
@@ -216,7 +216,7 @@ static void scan_map(struct scanner *s, const struct image_map *m)
 	struct interval iv = {.start = m->start, .map = m};
 
 	/* The recorder's rings contain addresses of blocks, but not as pointers of the program. */
-	if (!strncmp(m->path, SS_PATH, strlen(SS_PATH))) {
+	if (session_is_path(m->path)) {
 		s->cover->skipped_bytes += m->end - m->start;
 		return;
 	}

@@ -66,13 +66,10 @@ static void set_exact(struct scan *s, size_t e)
 {
 	struct graph *g = s->graph;
 
-	while (g->exact.n <= e / 64) {
-		if (vec_push(&g->exact, 0)) {
-			s->failed = true;
-			return;
-		}
-	}
-	bitmap_set(g->exact.at, e);
+	if (vec_reach(&g->exact, e / 64))
+		s->failed = true;
+	else
+		bitmap_set(g->exact.at, e);
 }
 
 /* Is it the address of the start of block @to, or of the object of Python in it?  Reading that from the list costs a cache miss, so

@@ -8,7 +8,7 @@
 
 #define X(n) (8 * (n))
 
-static uint64_t get(const struct arch_regs *regs, size_t offset)
+static uint64_t get_word(const struct arch_regs *regs, size_t offset)
 {
 	uint64_t value;
 
@@ -23,7 +23,7 @@ static void set_word(struct arch_regs *regs, size_t offset, uint64_t value)
 
 static uint64_t get_pc(const struct arch_regs *regs)
 {
-	return get(regs, A64_PC);
+	return get_word(regs, A64_PC);
 }
 
 static void set_pc(struct arch_regs *regs, uint64_t pc)
@@ -33,7 +33,7 @@ static void set_pc(struct arch_regs *regs, uint64_t pc)
 
 static uint64_t get_sp(const struct arch_regs *regs)
 {
-	return get(regs, A64_SP);
+	return get_word(regs, A64_SP);
 }
 
 static bool get_column(const struct arch_regs *regs, int n, uint64_t *value)
@@ -55,7 +55,7 @@ static bool get_column(const struct arch_regs *regs, int n, uint64_t *value)
 
 	if (n < 0 || n >= UW_MAX_REGS || !offset[n])
 		return false;
-	*value = get(regs, offset[n]);
+	*value = get_word(regs, offset[n]);
 	return true;
 }
 
@@ -75,7 +75,7 @@ static bool before_syscall(const struct arch_regs *regs, const uint8_t *code, si
 
 static long syscall_number(const struct arch_regs *regs)
 {
-	return (long)get(regs, A64_X8);
+	return (long)get_word(regs, A64_X8);
 }
 
 static void set_syscall(struct arch_regs *regs, uint64_t pc, long nr, const uint64_t args[6])
@@ -88,7 +88,7 @@ static void set_syscall(struct arch_regs *regs, uint64_t pc, long nr, const uint
 
 static long get_syscall_result(const struct arch_regs *regs)
 {
-	return (long)get(regs, X(0));
+	return (long)get_word(regs, X(0));
 }
 
 static void set_number(struct arch_regs *regs, long nr)
@@ -111,7 +111,7 @@ static bool did_nothing(uint64_t nr)
 /* The caller sets x0 (restart.call_regset). */
 static bool restart_interrupted(struct arch_regs *regs)
 {
-	if ((int64_t)get(regs, X(0)) != -EINTR || !did_nothing(get(regs, A64_X8)))
+	if ((int64_t)get_word(regs, X(0)) != -EINTR || !did_nothing(get_word(regs, A64_X8)))
 		return false;
 	set_word(regs, A64_PC, get_pc(regs) - A64_INSN);
 	return true;

@@ -441,7 +441,7 @@ static bool wants_growth(const struct heap_command *c)
 	return c->growth.duration_ms || c->growth.samples || c->growth.has_budget || c->growth.save;
 }
 
-/* Checks the options of --growth and --save.  Return: as check_arguments(). */
+/* Checks the options of --growth and --save.  Return: as settle_arguments(). */
 static int settle_growth(struct heap_command *c)
 {
 	struct growth_request *g = &c->growth;
@@ -469,7 +469,7 @@ static int settle_growth(struct heap_command *c)
 
 /* Checks that the options fit together.  Return: 0, or the exit status after it printed an error.
  */
-static int check_arguments(struct heap_command *c, char *const *rest)
+static int settle_arguments(struct heap_command *c, char *const *rest)
 {
 	const struct retained_request *q = &c->request;
 	bool wants = q->tree || q->depth || q->count || q->of, grows = wants_growth(c);
@@ -517,7 +517,7 @@ int cmd_heap(int argc, char **argv)
 			return status;
 	}
 	c.exe = argv[optind];
-	status = check_arguments(&c, argv + optind);
+	status = settle_arguments(&c, argv + optind);
 	if (status)
 		return status;
 	if (c.core)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "formats/session.h"
+#include "inject/find.h"
 #include "lib/utf8.h"
 #include "unwind/symbols/symbols.h"
 
@@ -194,7 +194,7 @@ static size_t text_length(const char *s, size_t n)
 /* What the agent leaves below a stack pointer can get into a block: it says nothing of the block. */
 static bool is_file(const struct image_map *m)
 {
-	return m->path[0] == '/' && strncmp(m->path, SS_PATH, strlen(SS_PATH)) != 0;
+	return m->path[0] == '/' && !session_is_path(m->path);
 }
 
 /* Printable bytes can also be addresses: then every word is one. */
