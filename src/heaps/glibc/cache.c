@@ -7,12 +7,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "heaps/chain.h"
 #include "heaps/glibc/glibc.h"
 #include "lib/by_number.h"
 
 #define TLS_SEARCH   (64u << 10) /* bytes of static TLS next to the thread pointer */
 #define MAX_ODD_BINS 2		 /* a thread can be in the middle of malloc() */
-#define MAX_CHAIN    (1u << 24)
 #define MAX_LOOSE    (1u << 22)
 
 struct tcache {
@@ -24,7 +24,7 @@ struct tcache {
 struct cache {
 	struct glibc *g;
 	VEC(struct tcache) tcaches;
-	uint32_t links; /* of loose chains, left to follow: a program can have built rings */
+	uint32_t links; /* of loose chains, left to follow: each word can lead to a long one */
 	bool mangled;
 };
 
@@ -100,10 +100,13 @@ static uint64_t follow(uint64_t at, uint64_t stored, bool mangled)
 static bool chain(struct glibc *g, uint64_t at, unsigned int bin, uint32_t max, uint32_t link,
 		  bool mangled, bool record)
 {
+	struct chain c = {0};
+
 	for (uint32_t n = 0; at; n++) {
 		uint64_t stored;
 
-		if (n >= max || !in_bin(g, at, bin) || !image_word(g->img, at, &stored))
+		if (n >= max || chain_cycles(&c, at) || !in_bin(g, at, bin) ||
+		    !image_word(g->img, at, &stored))
 			return false;
 		if (record && vec_push(&g->cached, at))
 			return false;
@@ -144,7 +147,7 @@ static size_t try_chains(struct cache *c, bool mangled, bool record)
 			if (a->fastbin[i])
 				good += settled(c->g,
 						chain(c->g, a->fastbin[i] + c->g->l->header, i,
-						      MAX_CHAIN, c->g->l->header, mangled, record),
+						      UINT32_MAX, c->g->l->header, mangled, record),
 						record);
 		}
 	}
@@ -229,10 +232,11 @@ static uint32_t loose_chain(struct cache *cache, uint64_t at)
 {
 	struct glibc *g = cache->g;
 	uint64_t size = 0, stored;
+	struct chain seen = {0};
 	struct chunk c;
 
 	for (uint32_t n = 0; cache->links; n++, cache->links--) {
-		if (at % g->l->align || !glibc_chunk_alone(g, at, &c))
+		if (at % g->l->align || chain_cycles(&seen, at) || !glibc_chunk_alone(g, at, &c))
 			return 0;
 		size = size ? size : c.size & ~(uint64_t)SIZE_BITS;
 		if ((c.size & ~(uint64_t)SIZE_BITS) != size || size < g->l->chunk_min ||

@@ -299,32 +299,58 @@ static bool heap_info(struct glibc *g, const struct glibc_arena *a, uint64_t ins
 	return false;
 }
 
+/* Walks one heap of an arena other than the main one.  Return: 0 or -ENOMEM. */
+static int walk_heap(struct glibc *g, const struct glibc_arena *a, uint64_t heap, uint64_t size)
+{
+	uint64_t header = a->addr & 0xff; /* of a heap; in the first heap, the arena follows it */
+	struct region r = {.arena = a, .end = heap + size};
+	uint64_t own = 0;
+	int ret;
+
+	r.at = align_up(g, a->addr == heap + header ? a->addr + g->l->arena_size : heap + header);
+	ret = walk_region(g, r, &own);
+	return ret ? ret : heap_own(g->heap, heap, r.end, HEAP_ARENA);
+}
+
+static void report_heaps(struct glibc *g, const struct glibc_arena *a, uint64_t at,
+			 const char *what)
+{
+	heap_damage(g->heap, at, "%s", what);
+	heap_doubt(g->heap, "the heaps of the arena at %#llx are broken",
+		   (unsigned long long)a->addr);
+}
+
+static bool is_walked(const struct glibc *g, uint64_t heap)
+{
+	vec_for_each (&g->heaps, walked) {
+		if (*walked == heap)
+			return true;
+	}
+	return false;
+}
+
+/* Walks the heaps of @a, each of which leads to the one before. */
 static int walk_other(struct glibc *g, const struct glibc_arena *a)
 {
-	uint64_t inside = a->top, heap, info[3], sum = 0;
-	uint64_t header = a->addr & 0xff; /* of a heap; in the first heap, the arena follows it */
+	uint64_t inside, heap, info[3], sum = 0;
+	int ret;
 
-	for (int i = 0; inside; i++) {
-		struct region r = {.arena = a};
-		uint64_t own = 0;
-		int ret;
-
-		if (i > 1 << 20 || !heap_info(g, a, inside, &heap, info)) {
-			heap_damage(g->heap, inside, "no heap header belongs to this address");
-			heap_doubt(g->heap, "the heaps of the arena at %#llx are broken",
-				   (unsigned long long)a->addr);
+	g->heaps.n = 0;
+	for (inside = a->top; inside; inside = info[1]) {
+		if (!heap_info(g, a, inside, &heap, info)) {
+			report_heaps(g, a, inside, "no heap header belongs to this address");
 			return 0;
 		}
-		r.end = heap + info[2];
-		r.at = a->addr == heap + header ? a->addr + g->l->arena_size : heap + header;
-		r.at = align_up(g, r.at);
-		ret = walk_region(g, r, &own);
+		if (is_walked(g, heap)) {
+			report_heaps(g, a, inside, "an arena's list of heaps is a ring");
+			return 0;
+		}
+		ret = vec_push(&g->heaps, heap);
 		if (!ret)
-			ret = heap_own(g->heap, heap, r.end, HEAP_ARENA);
+			ret = walk_heap(g, a, heap, info[2]);
 		if (ret)
 			return ret;
 		sum += info[2];
-		inside = info[1];
 	}
 	if (sum != a->system_mem)
 		heap_doubt(g->heap, "the arena at %#llx has %llu bytes, and counts %llu",

@@ -202,6 +202,15 @@ static bool read_arena(struct glibc *g, uint64_t addr, struct glibc_arena *a)
 	return true;
 }
 
+static bool is_arena(const struct glibc *g, uint64_t addr)
+{
+	vec_for_each (&g->arenas, a) {
+		if (a->addr == addr)
+			return true;
+	}
+	return false;
+}
+
 int glibc_find(struct glibc *g)
 {
 	uint64_t at;
@@ -212,7 +221,8 @@ int glibc_find(struct glibc *g)
 	do {
 		struct glibc_arena a;
 
-		if (!read_arena(g, at, &a) || g->arenas.n >= MAX_ARENAS) {
+		/* Damage can lead back to another arena than the first one. */
+		if (is_arena(g, at) || g->arenas.n >= MAX_ARENAS || !read_arena(g, at, &a)) {
 			heap_damage(g->heap, at, "the ring of arenas is broken here");
 			heap_doubt(g->heap, "the list of arenas is broken at %#llx",
 				   (unsigned long long)at);

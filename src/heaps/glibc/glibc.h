@@ -70,8 +70,9 @@ struct glibc {
 	const char *module; /* that contains its code: path in the image's maps */
 	struct glibc_par par;
 	VEC(struct glibc_arena) arenas; /* the main one is first */
-	VEC(uint64_t) cached;		/* in tcaches and fastbins: free, but marked in use */
-	int minor;			/* 2.minor; 0: not known */
+	VEC(uint64_t) heaps;  /* of the arena that is walked, as far as they were walked */
+	VEC(uint64_t) cached; /* in tcaches and fastbins: free, but marked in use */
+	int minor;	      /* 2.minor; 0: not known */
 };
 
 struct chunk {

@@ -59,6 +59,7 @@ static int walk_glibc(struct image *img, struct heap *heap, struct mp_err *err)
 	image_view_free(&g.view);
 	image_view_free(&g.probe);
 	vec_free(&g.arenas);
+	vec_free(&g.heaps);
 	vec_free(&g.cached);
 	if (ret == -ENOMEM)
 		mp_fail(err, MP_EXIT_FAILURE, ret, "no memory for the list of blocks");

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A walk of a damaged glibc heap must end, read each block about once, since the process is stopped for
+ * as long, and say that the heap is damaged. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "heaps/glibc/glibc.h"
+#include "heaps/walker.h"
+#include "../stopped.h"
+
+enum {
+	THREADS = 2,
+	BLOCKS = 1000,
+	SIZE = 100000, /* less than mmap_threshold; BLOCKS of them need a second heap of 64 MiB */
+	SMALL = 24,
+	FREED = 30, /* more than a tcache takes, so that some are in a fastbin */
+};
+
+/* The sound heap's size. */
+struct sound {
+	size_t blocks;
+	uint64_t bytes_read;
+};
+
+static void *volatile block[THREADS][BLOCKS];
+static pthread_barrier_t barrier;
+
+static void *fill_arena(void *arg)
+{
+	void *volatile *mine = arg;
+
+	pthread_barrier_wait(&barrier); /* an arena that no thread uses any more would be shared */
+	for (size_t i = 0; i < BLOCKS; i++)
+		mine[i] = malloc(SIZE);
+	pthread_barrier_wait(&barrier);
+	return NULL;
+}
+
+static void make_arenas(int ready)
+{
+	void *volatile freed[FREED];
+	pthread_t id[THREADS];
+
+	pthread_barrier_init(&barrier, NULL, THREADS);
+	for (int i = 0; i < THREADS; i++) {
+		if (pthread_create(&id[i], NULL, fill_arena, (void *)block[i]))
+			return;
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(id[i], NULL);
+	for (int i = 0; i < FREED; i++)
+		freed[i] = malloc(SMALL);
+	for (int i = 0; i < FREED; i++)
+		free(freed[i]);
+	(void)!write(ready, "", 1);
+	for (;;)
+		pause();
+}
+
+/* Walks the heap.  @sound: NULL for the first walk, of the sound heap.  Return: its size. */
+static struct sound look(struct image *img, const struct sound *sound, const char *doubt)
+{
+	struct mp_err err = {0};
+	struct heap heap = {0};
+	uint64_t before = img->bytes_read;
+	struct sound s;
+
+	assert_int_equal(walker_glibc.walk(img, &heap, &err), 0);
+	s = (struct sound){heap.blocks.n, img->bytes_read - before};
+	assert_int_equal(heap.exact, !sound);
+	if (sound) {
+		assert_non_null(strstr(heap.doubt, doubt));
+		assert_true(s.blocks <= sound->blocks + FREED);
+		assert_true(s.bytes_read <= 2 * sound->bytes_read);
+	} else {
+		assert_true(s.blocks > (size_t)THREADS * BLOCKS);
+	}
+	heap_free(&heap);
+	return s;
+}
+
+/* Writes a word to the process.  Return: the word that was there. */
+static uint64_t replace(pid_t pid, uint64_t addr, uint64_t word)
+{
+	uint64_t before;
+	char path[32];
+	FILE *mem;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	mem = fopen(path, "r+");
+	assert_non_null(mem);
+	setvbuf(mem, NULL, _IONBF, 0);
+	assert_int_equal(fseek(mem, (long)addr, SEEK_SET), 0);
+	assert_int_equal(fread(&before, sizeof(before), 1, mem), 1);
+	assert_int_equal(fseek(mem, (long)addr, SEEK_SET), 0);
+	assert_int_equal(fwrite(&word, sizeof(word), 1, mem), 1);
+	fclose(mem);
+	return before;
+}
+
+/* Makes the word at @addr lead to @to, looks, and repairs it. */
+static void damage(struct image *img, const struct sound *sound, uint64_t addr, uint64_t to,
+		   const char *doubt)
+{
+	uint64_t before = replace(img->pid, addr, to);
+
+	assert_true(before != to);
+	look(img, sound, doubt);
+	replace(img->pid, addr, before);
+}
+
+/* Return: the address of a chunk in a fastbin. */
+static uint64_t fast_chunk(const struct glibc_arena *a)
+{
+	for (int i = 0; i < NUM_FASTBINS; i++) {
+		if (a->fastbin[i])
+			return a->fastbin[i];
+	}
+	fail_msg("all fastbins are empty");
+	return 0;
+}
+
+static struct stopped at_rest;
+static struct sound sound;
+
+static int begin(void **state)
+{
+	pid_t pid = child_start(make_arenas);
+
+	(void)state;
+	stopped_open(&at_rest, pid);
+	sound = look(&at_rest.img, NULL, NULL);
+	return 0;
+}
+
+static int end(void **state)
+{
+	pid_t pid = at_rest.img.pid;
+
+	(void)state;
+	look(&at_rest.img, NULL, NULL); /* all repaired */
+	stopped_close(&at_rest);
+	child_end(pid);
+	return 0;
+}
+
+/* Damage can turn lists into rings that do not contain their first element. */
+static void test_rings(void **state)
+{
+	struct image *img = &at_rest.img;
+	struct heap heap = {0};
+	struct glibc g = {.img = img, .heap = &heap, .l = glibc_layout(img->arch)};
+	const struct glibc_arena *arena;
+	uint64_t last_heap, chunk;
+
+	(void)state;
+	assert_int_equal(glibc_find(&g), 0);
+	assert_true(g.arenas.n > THREADS);
+	arena = &g.arenas.at[1];
+	damage(img, &sound, arena->addr + g.l->next, arena->addr, "the list of arenas is broken");
+	last_heap = arena->top & ~(g.l->heap_max[0] - 1);
+	damage(img, &sound, last_heap + g.l->word, arena->top, "the heaps of the arena at");
+	chunk = fast_chunk(&g.arenas.at[0]) + g.l->header;
+	damage(img, &sound, chunk, chunk >> 12 ^ (chunk - g.l->header),
+	       "a tcache or fastbin is damaged");
+	vec_free(&g.arenas);
+	heap_free(&heap);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_rings),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
