@@ -60,6 +60,27 @@ static bool plausible(const struct glibc *g, const struct region *r, uint64_t at
 	       size <= r->end - at && !(r->arena->main && c->size & NON_MAIN_ARENA);
 }
 
+/*
+ * Does chunk @c at @at end the memory before a gap?  sysmalloc() ends it with two fenceposts: a chunk
+ * of the size of a header and another one, which has size 0 at the end of the heap of an arena other
+ * than the main one.  There the former top chunk replaces the first one if it is too small to be freed.
+ * Elsewhere such a header is damage.
+ */
+static bool is_fence(struct glibc *g, struct image_view *v, const struct region *r, uint64_t at,
+		     const struct chunk *c)
+{
+	const uint64_t size = size_of(c), header = g->l->header;
+	const bool main = r->arena->main;
+	struct chunk next;
+
+	if (size != header && (main || size != 2 * header))
+		return false;
+	if (!main && at + size + header != r->end)
+		return false;
+	return glibc_chunk_at(g, v, at + size, &next) &&
+	       (main ? size_of(&next) == header : next.size == PREV_INUSE);
+}
+
 /* Walks from @r->at.  @record: add the chunks to the heap.  @max: most chunks to walk.  On return
  * @r->at is where it stopped. */
 static enum stop walk_chunks(struct glibc *g, struct region *r, bool record, size_t max)
@@ -80,7 +101,7 @@ static enum stop walk_chunks(struct glibc *g, struct region *r, bool record, siz
 			r->at += size;
 			return STOP_TOP;
 		}
-		if (size == g->l->header)
+		if (is_fence(g, v, r, r->at, &c))
 			return STOP_FENCE;
 		if (!plausible(g, r, r->at, &c))
 			return STOP_BROKEN;
@@ -90,10 +111,6 @@ static enum stop walk_chunks(struct glibc *g, struct region *r, bool record, siz
 		}
 		if (!glibc_chunk_at(g, v, r->at + size, &next))
 			return STOP_BROKEN;
-		/* A former top chunk of a heap that was too small to be freed ends in a header of
-		 * 0. */
-		if (!size_of(&next))
-			return STOP_FENCE;
 		if (!(next.size & PREV_INUSE)) {
 			if (next.prev_size != size)
 				return STOP_BROKEN;

@@ -29,7 +29,7 @@ struct sound {
 	uint64_t bytes_read;
 };
 
-static void *volatile block[THREADS][BLOCKS];
+static void *volatile block[THREADS][BLOCKS], *volatile main_block;
 static pthread_barrier_t barrier;
 
 static void *fill_arena(void *arg)
@@ -55,6 +55,7 @@ static void make_arenas(int ready)
 	}
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(id[i], NULL);
+	main_block = malloc(SIZE);
 	for (int i = 0; i < FREED; i++)
 		freed[i] = malloc(SMALL);
 	for (int i = 0; i < FREED; i++)
@@ -174,10 +175,26 @@ static void test_rings(void **state)
 	heap_free(&heap);
 }
 
+/* Zeroes that were written past the end of the block before do not make a header one that ends the
+ * memory before a gap. */
+static void test_zeroed_header(void **state)
+{
+	void *volatile *const variable[] = {&main_block, &block[0][BLOCKS / 2]};
+	struct image *img = &at_rest.img;
+	uint64_t addr;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_true(image_word(img, (uintptr_t)variable[i], &addr) && addr);
+		damage(img, &sound, addr - sizeof(addr), 0, "the chunk header at");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_rings),
+	    cmocka_unit_test(test_zeroed_header),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
