@@ -12,8 +12,13 @@ import time
 from memprof_test import Case, MEMPROF, main, read, wait_for
 
 LEAKS, LEAK = 10000, 777
-# An unbiased estimate is further than this from the truth once in a million runs.
+# An unbiased estimate is further than this from the truth once in a million runs, if its weights are small ...
 ERRORS = 5
+# ... and otherwise it is further by this many weights (Bernstein's inequality).
+WEIGHTS = 9
+# One in 150 allocations of the most frequent kind is one of the blocks that the tests count, so its weight is at most
+# a 128th (doc/thinning.md, "How it works", 4).
+RARITY = 128
 
 
 class Thinning(Case):
@@ -57,6 +62,14 @@ class Thinning(Case):
         return (sum(g["leaked_count"] for g in at), sum(g["leaked_bytes"] for g in at),
                 math.sqrt(sum(g.get("standard_error_leaked_count", 0) ** 2 for g in at)))
 
+    def near(self, count, truth, error, *reports):
+        """Checks an estimate of blocks that were allocated during the recordings.  Its error is estimated from weights that
+        were recorded.  There can be larger ones: in a short time of high pressure none of a dozen blocks is recorded."""
+        largest = max(p["largest_weight"] for r in reports if r["thinning"] for p in r["thinning"]["periods"])
+        weight = largest // RARITY
+        self.assertLessEqual(abs(count - truth), ERRORS * error + WEIGHTS * (weight if weight > 1 else 0) + 0.5,
+                             (error, weight))
+
     def estimates(self, report):
         """Checks the sum of all weights against the number of allocations that the agent thinned out."""
         said = report["thinning"]
@@ -74,7 +87,7 @@ class Thinning(Case):
         self.assertTrue(any("leak_one" in (fr["function"] or "") for fr in first["backtrace"]))
         count, size, error = self.group(report, "leak_one")
         self.assertEqual(size, count * LEAK)
-        self.assertLessEqual(abs(count - LEAKS), ERRORS * error + 0.5, error)
+        self.near(count, LEAKS, error, report)
         print(f"# {count} +- {error:.0f} of {LEAKS} blocks")
         return error
 
@@ -118,7 +131,7 @@ class Thinning(Case):
         r = self.detach()
         self.estimates(r)
         count, _, error = self.group(r, "leak_one")
-        self.assertLessEqual(abs(count - LEAKS), ERRORS * error + 0.5, error)
+        self.near(count, LEAKS, error, r)
 
     def test_exact_again(self):
         """after the overload every block is recorded, and its number has no error"""
@@ -155,7 +168,7 @@ class Thinning(Case):
         r = self.detach()
         self.estimates(r)
         count, size, error = self.group(r, "grow_one")
-        self.assertLessEqual(abs(count - truth["live_blocks"]), ERRORS * error + 0.5, error)
+        self.near(count, truth["live_blocks"], error, r)
         self.assertEqual(size, count * 6400)
 
     def test_outputs(self):
@@ -204,7 +217,7 @@ class Thinning(Case):
         last = self.report(pieces[-1])
         count, size, error = self.group(last, "leak_one")
         print(f"# {count} +- {error:.0f} of {LEAKS} blocks in the last of {len(pieces)} pieces")
-        self.assertLessEqual(abs(count - LEAKS), ERRORS * error + 0.5, error)
+        self.near(count, LEAKS, error, *map(self.report, pieces))
         self.memprof("merge", *pieces, "-o", self.path("all"))
         self.assertEqual(self.group(self.report(self.path("all")), "leak_one")[:2], (count, size))
 
@@ -217,8 +230,9 @@ class Thinning(Case):
         self.memprof("attach", "-p", self.p.pid, "-o", self.path("two"), "--background")
         self.say("calm")
         self.memprof("detach", "-p", self.p.pid)
-        count, _, error = self.group(self.report(self.path("two")), "leak_one")
-        self.assertLessEqual(abs(count - LEAKS), ERRORS * error + 0.5, error)
+        reports = [self.report(f) for f in (self.f, self.path("two"))]
+        count, _, error = self.group(reports[1], "leak_one")
+        self.near(count, LEAKS, error, *reports)
 
 
 if __name__ == "__main__":
