@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <cmocka.h>
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -82,6 +83,20 @@ static inline void stopped_open(struct stopped *s, pid_t pid)
 	image_init(&s->img, s->target.arch, pid);
 	assert_int_equal(image_take_threads(&s->img, &s->target), 0);
 	assert_int_equal(image_open_process(&s->img, pid, &err), 0);
+}
+
+/* Replaces @len bytes at @addr of the process by those at @from. */
+static inline void stopped_write(const struct stopped *s, uint64_t addr, const void *from,
+				 size_t len)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", s->img.pid);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, from, len, (off_t)addr), len);
+	close(fd);
 }
 
 /* Lets the process continue. */

@@ -329,14 +329,6 @@ static int walk_heap(struct glibc *g, const struct glibc_arena *a, uint64_t heap
 	return ret ? ret : heap_own(g->heap, heap, r.end, HEAP_ARENA);
 }
 
-static void report_heaps(struct glibc *g, const struct glibc_arena *a, uint64_t at,
-			 const char *what)
-{
-	heap_damage(g->heap, at, "%s", what);
-	heap_doubt(g->heap, "the heaps of the arena at %#llx are broken",
-		   (unsigned long long)a->addr);
-}
-
 static bool is_walked(const struct glibc *g, uint64_t heap)
 {
 	vec_for_each (&g->heaps, walked) {
@@ -354,12 +346,14 @@ static int walk_other(struct glibc *g, const struct glibc_arena *a)
 
 	g->heaps.n = 0;
 	for (inside = a->top; inside; inside = info[1]) {
-		if (!heap_info(g, a, inside, &heap, info)) {
-			report_heaps(g, a, inside, "no heap header belongs to this address");
-			return 0;
-		}
-		if (is_walked(g, heap)) {
-			report_heaps(g, a, inside, "an arena's list of heaps is a ring");
+		bool found = heap_info(g, a, inside, &heap, info);
+
+		if (!found || is_walked(g, heap)) {
+			heap_damage(g->heap, inside, "%s",
+				    found ? "an arena's list of heaps is a ring"
+					  : "no heap header belongs to this address");
+			heap_doubt(g->heap, "the heaps of the arena at %#llx are broken",
+				   (unsigned long long)a->addr);
 			return 0;
 		}
 		ret = vec_push(&g->heaps, heap);

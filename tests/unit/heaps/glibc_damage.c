@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A walk of a damaged glibc heap must end, read each block about once, since the process is stopped for
- * as long, and say that the heap is damaged. */
+/* A walk of a damaged glibc heap must end, read each block about once, since the process or its copy is
+ * stopped for as long, and say that the heap is damaged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,6 +31,8 @@ struct sound {
 
 static void *volatile block[THREADS][BLOCKS], *volatile main_block;
 static pthread_barrier_t barrier;
+static struct stopped at_rest;
+static struct sound sound;
 
 static void *fill_arena(void *arg)
 {
@@ -65,9 +67,10 @@ static void make_arenas(int ready)
 		pause();
 }
 
-/* Walks the heap.  @sound: NULL for the first walk, of the sound heap.  Return: its size. */
-static struct sound look(struct image *img, const struct sound *sound, const char *doubt)
+/* Walks the heap.  @doubt: what the walk must say; NULL: that the heap is exact.  Return: its size. */
+static struct sound look(const char *doubt)
 {
+	struct image *img = &at_rest.img;
 	struct mp_err err = {0};
 	struct heap heap = {0};
 	uint64_t before = img->bytes_read;
@@ -75,11 +78,11 @@ static struct sound look(struct image *img, const struct sound *sound, const cha
 
 	assert_int_equal(walker_glibc.walk(img, &heap, &err), 0);
 	s = (struct sound){heap.blocks.n, img->bytes_read - before};
-	assert_int_equal(heap.exact, !sound);
-	if (sound) {
+	assert_int_equal(heap.exact, !doubt);
+	if (doubt) {
 		assert_non_null(strstr(heap.doubt, doubt));
-		assert_true(s.blocks <= sound->blocks + FREED);
-		assert_true(s.bytes_read <= 2 * sound->bytes_read);
+		assert_true(s.blocks <= sound.blocks + FREED);
+		assert_true(s.bytes_read <= 2 * sound.bytes_read);
 	} else {
 		assert_true(s.blocks > (size_t)THREADS * BLOCKS);
 	}
@@ -87,34 +90,15 @@ static struct sound look(struct image *img, const struct sound *sound, const cha
 	return s;
 }
 
-/* Writes a word to the process.  Return: the word that was there. */
-static uint64_t replace(pid_t pid, uint64_t addr, uint64_t word)
+/* Makes the word at @addr lead to @to, looks, and repairs it. */
+static void damage(uint64_t addr, uint64_t to, const char *doubt)
 {
 	uint64_t before;
-	char path[32];
-	FILE *mem;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	mem = fopen(path, "r+");
-	assert_non_null(mem);
-	setvbuf(mem, NULL, _IONBF, 0);
-	assert_int_equal(fseek(mem, (long)addr, SEEK_SET), 0);
-	assert_int_equal(fread(&before, sizeof(before), 1, mem), 1);
-	assert_int_equal(fseek(mem, (long)addr, SEEK_SET), 0);
-	assert_int_equal(fwrite(&word, sizeof(word), 1, mem), 1);
-	fclose(mem);
-	return before;
-}
-
-/* Makes the word at @addr lead to @to, looks, and repairs it. */
-static void damage(struct image *img, const struct sound *sound, uint64_t addr, uint64_t to,
-		   const char *doubt)
-{
-	uint64_t before = replace(img->pid, addr, to);
-
-	assert_true(before != to);
-	look(img, sound, doubt);
-	replace(img->pid, addr, before);
+	assert_true(image_word(&at_rest.img, addr, &before) && before != to);
+	stopped_write(&at_rest, addr, &to, sizeof(to));
+	look(doubt);
+	stopped_write(&at_rest, addr, &before, sizeof(before));
 }
 
 /* Return: the address of a chunk in a fastbin. */
@@ -128,16 +112,13 @@ static uint64_t fast_chunk(const struct glibc_arena *a)
 	return 0;
 }
 
-static struct stopped at_rest;
-static struct sound sound;
-
 static int begin(void **state)
 {
 	pid_t pid = child_start(make_arenas);
 
 	(void)state;
 	stopped_open(&at_rest, pid);
-	sound = look(&at_rest.img, NULL, NULL);
+	sound = look(NULL);
 	return 0;
 }
 
@@ -146,7 +127,7 @@ static int end(void **state)
 	pid_t pid = at_rest.img.pid;
 
 	(void)state;
-	look(&at_rest.img, NULL, NULL); /* all repaired */
+	look(NULL); /* all repaired */
 	stopped_close(&at_rest);
 	child_end(pid);
 	return 0;
@@ -165,12 +146,11 @@ static void test_rings(void **state)
 	assert_int_equal(glibc_find(&g), 0);
 	assert_true(g.arenas.n > THREADS);
 	arena = &g.arenas.at[1];
-	damage(img, &sound, arena->addr + g.l->next, arena->addr, "the list of arenas is broken");
+	damage(arena->addr + g.l->next, arena->addr, "the list of arenas is broken");
 	last_heap = arena->top & ~(g.l->heap_max[0] - 1);
-	damage(img, &sound, last_heap + g.l->word, arena->top, "the heaps of the arena at");
+	damage(last_heap + g.l->word, arena->top, "the heaps of the arena at");
 	chunk = fast_chunk(&g.arenas.at[0]) + g.l->header;
-	damage(img, &sound, chunk, chunk >> 12 ^ (chunk - g.l->header),
-	       "a tcache or fastbin is damaged");
+	damage(chunk, chunk >> 12 ^ (chunk - g.l->header), "a tcache or fastbin is damaged");
 	vec_free(&g.arenas);
 	heap_free(&heap);
 }
@@ -186,7 +166,7 @@ static void test_zeroed_header(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		assert_true(image_word(img, (uintptr_t)variable[i], &addr) && addr);
-		damage(img, &sound, addr - sizeof(addr), 0, "the chunk header at");
+		damage(addr - sizeof(addr), 0, "the chunk header at");
 	}
 }
 
